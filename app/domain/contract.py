@@ -1,0 +1,50 @@
+"""The contract of a run: request, criteria, scope, limits and base, fixed when it is admitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.domain.budget import Limits
+from app.domain.repo_config import RepoConfig
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked, as signed at the trigger and adopted by the labelling writer.
+
+    `title` and `body` are cleaned of hidden text (`hidden` counts the characters removed);
+    `digest` is the SHA-256 of the original title, a newline and the original body.
+    """
+
+    title: str
+    body: str
+    digest: str
+    hidden: int
+    author: str
+    adopted_by: str
+    updated_at: str
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One acceptance criterion, or a reproduction, as found in the request."""
+
+    text: str
+    source: str  # checklist | heading | expected-actual | traceback | reproduction | failing-test
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The snapshot that a run is held to; nothing in the run can widen it.
+
+    `base_commit` comes from the refs API; `config_source` is the blob id of the repository's
+    configuration file at that commit, or "" when there is none.
+    """
+
+    request: Request
+    criteria: tuple[Criterion, ...]
+    base_branch: str
+    base_commit: str
+    config: RepoConfig
+    config_source: str
+    limits: Limits

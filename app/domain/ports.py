@@ -1,0 +1,266 @@
+"""All seams on one page: what each adapter promises, and which of our errors it raises.
+
+Every method may raise `Unavailable`; what else it raises is said beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from app.domain.budget import Usage
+from app.domain.check import Outcome
+from app.domain.edit import Change, Delta, Entry
+from app.domain.event import Person, Repository
+from app.domain.record import JournalEntry, Kept
+
+
+class Hold(Protocol):
+    """A live lease on one run: its journal, artifacts, intents and money. All may raise `Fenced`."""
+
+    def look(self) -> None:
+        """Raise `Fenced` when the lease is gone, `Halt(CANCELLED)` when a person cancelled."""
+
+    def note(self, kind: Kept, data: Mapping[str, Any]) -> JournalEntry:
+        """Append to the journal, durable when it returns."""
+
+    def entries(self) -> list[JournalEntry]:
+        """The whole journal, oldest first."""
+
+    def put(self, data: bytes) -> str:
+        """Keep bytes (cut at `BLOB_CAP`); their SHA-256 in hex."""
+
+    def get(self, digest: str) -> bytes:
+        """Bytes kept before. Raises `Missing`."""
+
+    def reserve(self, dollars: int) -> None:
+        """Reserve micro-dollars of the day's cap for this run. Raises `Halt(DAILY_CAP)`."""
+
+    def settle(self, dollars: int) -> None:
+        """Replace this run's reservation by what was really spent."""
+
+    def intent(self, key: str) -> dict[str, Any] | None:
+        """The record of an external write of this run, or None: `{"done": bool, ...}`."""
+
+    def intend(self, key: str, data: Mapping[str, Any]) -> None:
+        """Record that the write `key` is about to be sent."""
+
+    def fulfil(self, key: str, data: Mapping[str, Any]) -> None:
+        """Record that the write `key` was done and read back as `data`."""
+
+
+# -- runner ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of the model: `system` and `messages` in the Messages API's JSON shape."""
+
+    model: str
+    system: str
+    messages: Sequence[Mapping[str, Any]]
+    max_output: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A complete reply: content blocks as JSON, stop reason, usage, the provider's request id."""
+
+    content: list[dict[str, Any]]
+    stop_reason: str
+    usage: Usage
+    id: str
+
+
+class Model(Protocol):
+    """Any provider of a model behind one method."""
+
+    def reply(self, request: Request, look: Callable[[], None]) -> Reply:
+        """Stream one reply; `look` is called at least every two seconds and may raise.
+
+        Raises `Unavailable` (overload, limits, connection; after own bounded retries), `Refused`
+        (bad key, bad request, spend limit of the account)."""
+
+
+class Objects(Protocol):
+    """The bare object store of one repository."""
+
+    def fetch(self, url: str, token: str, commit: str) -> str:
+        """Bring one commit, depth 1; its tree id. Raises `Refused`, `Missing`, `IntegrityError`."""
+
+    def validate(self, tree: str) -> None:
+        """Raise `Halt(BASE_INVALID)` where the tree holds what we could not keep byte for byte."""
+
+    def entries(self, tree: str) -> tuple[Entry, ...]:
+        """All entries that are not trees, sorted by path."""
+
+    def read(self, tree: str, path: str) -> bytes:
+        """A file's bytes. Raises `Missing` for anything that is not a regular file."""
+
+    def build(self, base: str, changes: Iterable[Change], get: Callable[[str], bytes]) -> str:
+        """The tree id of `base` plus `changes`. Raises `Refused` for what git would not keep."""
+
+    def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
+        """Differences from the trees themselves, without rename detection, sorted by path."""
+
+    def diff(self, old: str, new: str) -> bytes:
+        """The unified diff, for reading only."""
+
+    def tar(self, tree: str, extra: Mapping[str, bytes]) -> bytes:
+        """An uncompressed tar of regular files and links, `extra` laid over it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command for the sandbox. `files` are laid over the tree and are never part of it."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    workdir: str
+    report: str
+    seconds: int
+    output_cap: int = 1 << 20
+    report_cap: int = 4 << 20
+    memory: int = 2 << 30
+
+
+class Box(Protocol):
+    """A long-lived container of one run; its answers are hints, never evidence."""
+
+    def run(self, job: Job, files: Mapping[str, bytes], look: Callable[[], None]) -> Outcome:
+        """Lay `files` over the workspace and run the job. Raises `Refused` when the box is gone."""
+
+    def close(self) -> None:
+        """Remove the container; never raises."""
+
+
+class Sandbox(Protocol):
+    """The only way to run anything that a repository or a model wrote."""
+
+    def image(self, name: str) -> tuple[str, str]:
+        """Make sure that the image `name` ("" = default) is there: (image id, profile digest)."""
+
+    def certify(
+        self, run: str, image: str, job: Job, tar: bytes, look: Callable[[], None]
+    ) -> Outcome:
+        """One fresh container for one job; the daemon's exit code counts."""
+
+    def open(self, run: str, image: str, tar: bytes) -> Box:
+        """A container that is kept for this run's in-between checks."""
+
+
+# -- desk -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A minted installation token's name in the ledger; the token itself stays in the adapter."""
+
+    name: str
+    repository: Repository
+    permissions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class IssueView:
+    """An issue as it is now."""
+
+    number: int
+    title: str
+    body: str
+    state: str
+    locked: bool
+    is_pull: bool
+    labels: tuple[str, ...]
+    author: Person
+    updated_at: str
+
+
+@dataclass(frozen=True)
+class PullView:
+    """A pull request as it is now."""
+
+    number: int
+    url: str
+    state: str
+    draft: bool
+    title: str
+    body: str
+    head_ref: str
+    head_sha: str
+    head_repository: int
+    base_ref: str
+    author: Person
+
+
+class GitHubReader(Protocol):
+    """Live reads of one repository. All raise `Refused`/`Missing` as GitHub answers."""
+
+    def repository(self) -> tuple[Repository, str, bool]:
+        """(current name by id, default branch, archived)."""
+
+    def role(self, login: str) -> str:
+        """admin, maintain, write, triage, read or none; custom roles by their base role."""
+
+    def issue(self, number: int) -> IssueView: ...
+
+    def branch(self, name: str) -> str:
+        """Commit id of a branch from the refs API. `Missing` when absent, `Refused` 409 if empty."""
+
+    def file(self, path: str, commit: str) -> tuple[bytes, str] | None:
+        """(bytes, blob id) of a file at a commit, None where there is none."""
+
+    def tree_of(self, commit: str) -> str: ...
+
+
+@dataclass(frozen=True)
+class FileWrite:
+    """A change set's entry with its bytes; `data` None deletes the path."""
+
+    path: str
+    mode: int
+    data: bytes | None
+
+
+class GitHubWriter(Protocol):
+    """The only code that writes to GitHub; bound to one repository and one branch.
+
+    Each write reads back and raises `IntegrityError` on any difference; `Uncertain` when no answer
+    came; `Exists` when it is there already."""
+
+    def tree(self, base_tree: str, files: Sequence[FileWrite], expected: str) -> None: ...
+
+    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+        """(commit id, verified by GitHub). No author override."""
+
+    def create_branch(self, branch: str, commit: str) -> None: ...
+
+    def find_branch(self, branch: str) -> str | None: ...
+
+    def open_pull(self, title: str, body: str, branch: str, base: str) -> PullView: ...
+
+    def find_pull(self, branch: str) -> PullView | None: ...
+
+    def update_pull(self, number: int, title: str | None, body: str | None) -> PullView: ...
+
+    def check_run(
+        self,
+        name: str,
+        head: str,
+        external_id: str,
+        conclusion: str,
+        title: str,
+        summary: str,
+        text: str,
+    ) -> int:
+        """Create or adopt (by `external_id`) a completed check run; its id."""
+
+    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
+        """Create, or edit the one that is known or carries `marker`; the comment's id."""
+
+    def add_labels(self, issue: int, labels: Sequence[str]) -> None: ...
+
+    def remove_label(self, issue: int, label: str) -> None: ...
+
+    def react(self, issue: int, content: str) -> None: ...

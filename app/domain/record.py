@@ -1,0 +1,114 @@
+"""Names and shapes of the ledger's rows in Redis: key names, schema version, journal kinds, caps.
+
+Rows are hashes with `v` (schema), `rev` (compare-and-set), `fence` (of the last lease) and `data`
+(JSON). The codec itself is msgspec's, at the adapters; these names are shared by receiver and roles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+SCHEMA = 1
+
+INBOX = "pw:inbox"  # list of event keys that wait for a wake-up
+INBOX_BUSY = "pw:inbox:busy"
+DUE = "pw:due"  # sorted set: run id -> wake time in Redis milliseconds
+PAUSED = "pw:paused"
+BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
+
+QUEUE_DESK = "desk"
+QUEUE_RUNS = "runs"
+QUEUE_LARGE = "large"
+
+JOB_EVENT = "worker.jobs.event"
+JOB_RUN = "worker.jobs.run"
+JOB_TOKEN = "worker.jobs.token"  # noqa: S105 - a dotted name
+
+
+def event_key(key: str) -> str:
+    return f"pw:event:{key}"
+
+
+def run_key(run: str) -> str:
+    return f"pw:run:{run}"
+
+
+def change_key(change: str) -> str:
+    return f"pw:change:{change}"
+
+
+def issue_key(repository: int, issue: int) -> str:
+    """Holds the id of the issue's one open Change."""
+    return f"pw:issue:{repository}:{issue}"
+
+
+def journal_key(run: str) -> str:
+    return f"pw:journal:{run}"
+
+
+def intents_key(run: str) -> str:
+    return f"pw:intents:{run}"
+
+
+def tokens_key() -> str:
+    """Hash: token name -> sealed token with its expiry; a row goes when the token is revoked."""
+    return "pw:tokens"
+
+
+def blob_key(digest: str) -> str:
+    return f"pw:blob:{digest}"
+
+
+def spend_key(day: str) -> str:
+    """`day` as YYYYMMDD in UTC; hash with `spent` and one `reserved:<run>` a run, micro-dollars."""
+    return f"pw:spend:{day}"
+
+
+def leader_key(role: str) -> str:
+    return f"pw:leader:{role}"
+
+
+class Kept(StrEnum):
+    """Kinds of journal entries."""
+
+    MOVE = "move"
+    MODEL = "model"
+    TOOL = "tool"
+    CHECK = "check"
+    REFUSAL = "refusal"
+    NOTE = "note"
+    WAIT = "wait"
+    HALT = "halt"
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """One entry: `id` is the stream id (`<milliseconds>-<n>`), `data` JSON-ready values."""
+
+    id: str
+    kind: Kept
+    data: dict[str, Any]
+
+    @property
+    def ms(self) -> int:
+        return int(self.id.partition("-")[0])
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """An issue's branch and pull request over all of its runs. `id` is its first run's id.
+
+    `active` is the id of the run at work, "" when none is; `pull` is 0 until a pull request was
+    read back; `open` ends when the pull request is closed.
+    """
+
+    id: str
+    repository: int
+    issue: int
+    branch: str
+    active: str = ""
+    runs: tuple[str, ...] = ()
+    pull: int = 0
+    open: bool = True

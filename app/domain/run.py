@@ -1,0 +1,112 @@
+"""A run: one attempt at one goal, as a frozen value that only gains fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from app.domain.budget import Spend
+from app.domain.check import Check, CheckResult
+from app.domain.contract import Contract
+from app.domain.edit import Candidate
+from app.domain.errors import HaltRecord, Waiting
+from app.domain.event import Person, Repository
+from app.domain.evidence import Verdict
+from app.domain.plan import Plan
+from app.domain.state import Kind, Signal, State, move
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the run stands on: base tree, image by id, profile, the checks with what was assumed."""
+
+    base_tree: str
+    image: str
+    profile: str  # digest of the sandbox profile
+    checks: tuple[Check, ...]
+    assumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """What locating found, in the model's words, and the paths that it read."""
+
+    summary: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One candidate that went through the required checks; history, certifying nothing later."""
+
+    tree: str
+    results: tuple[CheckResult, ...]
+    signature: str  # fingerprint of diff and failures
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What exists on GitHub, each part filled when it was read back."""
+
+    branch: str = ""
+    commit: str = ""
+    pull: int = 0
+    pull_url: str = ""
+    check_run: int = 0
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Why a run is parked; `until` in Redis milliseconds."""
+
+    waiting: Waiting
+    until: int
+    note: str
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """The unit of state, budget, journal and cost. Times are Redis milliseconds."""
+
+    id: str
+    kind: Kind
+    change: str
+    event: str
+    installation: int
+    repository: Repository
+    issue: int
+    requester: Person
+    created: int
+    state: State = State.ADMIT
+    contract: Contract | None = None
+    snapshot: Snapshot | None = None
+    baseline: tuple[CheckResult, ...] = ()
+    grounding: Grounding | None = None
+    plan: Plan | None = None
+    candidate: Candidate | None = None
+    attempts: tuple[Attempt, ...] = ()
+    spend: Spend = Spend()
+    verdict: Verdict | None = None
+    publication: Publication = Publication()
+    status_comment: int = 0  # id of the sticky comment on the issue
+    halt: HaltRecord | None = None
+    wait: Wait | None = None
+    explained: bool = False
+    model: str = ""
+    prompts: str = ""  # version of the prompts
+
+    def moved(self, signal: Signal) -> Run:
+        """This run in its next state; `IllegalMove` if the table has none."""
+        return replace(self, state=move(self.kind, self.state, signal), wait=None)
+
+    @property
+    def results(self) -> tuple[CheckResult, ...]:
+        """The required checks on the current candidate, () if they did not run on that very tree."""
+        if self.candidate and self.attempts and self.attempts[-1].tree == self.candidate.tree:
+            return self.attempts[-1].results
+        return ()
+
+
+def branch_name(issue: int, change: str) -> str:
+    """The only branch that a Change may have."""
+    return f"agent/issue-{issue}-{change}"
