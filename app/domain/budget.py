@@ -60,6 +60,9 @@ class Spend:
     active_ms: int = 0  # wall clock with a worker; waiting is not charged
 
 
+NOTHING = Spend()
+
+
 @dataclass(frozen=True)
 class Rate:
     """Prices of one model in micro-dollars per million tokens."""

@@ -28,7 +28,8 @@ class Check:
 
     `selector` is the argv template of a partial run: the item `{tests}` is replaced by the test
     ids, ("",) or () means that this check cannot be narrowed. `report` is a path inside the
-    workspace, "" without one. `timeout` in seconds.
+    workspace, "" without one. `timeout` in seconds. `paths` are globs: a candidate that touches
+    none of them skips the check; () is never skipped.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Check:
     report: str = ""
     tier: Tier = Tier.REQUIRED
     timeout: int = 300
+    paths: tuple[str, ...] = ()
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of all that decides what is run."""
@@ -118,7 +120,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check on one tree in one image. Exit code, tests executed and standing are separate facts.
+    """One check on one tree in one image: exit code, tests executed, standing are three facts.
 
     `reason` is "" for a pass, else a slug such as `limit:time`, `exit 1`, `environment`.
     `counts` is None when nothing said which tests ran. `log` is the artifact digest of the capped

@@ -21,7 +21,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a run ended without what was asked: the page's word, the log's field, the metric's label."""
+    """Why a run ended short: the page's word, the log's field and the metric's label at once."""
 
     NEEDS_INFO = "needs-info"
     REFUSED_ROLE = "refused-role"
@@ -107,7 +107,7 @@ class Fault(Stop):
 
 
 class Unavailable(Fault):
-    """The other side is away, overloaded or limiting us; `retry_after` in seconds when it said so."""
+    """The other side is away, overloaded or limiting us; `retry_after` in seconds if it said so."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)

@@ -6,18 +6,19 @@ Every method may raise `Unavailable`; what else it raises is said beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from app.domain.budget import Usage
 from app.domain.check import Outcome
 from app.domain.edit import Change, Delta, Entry
+from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
 from app.domain.record import JournalEntry, Kept
 
 
 class Hold(Protocol):
-    """A live lease on one run: its journal, artifacts, intents and money. All may raise `Fenced`."""
+    """A live lease on one run: journal, artifacts, intents, money. All may raise `Fenced`."""
 
     def look(self) -> None:
         """Raise `Fenced` when the lease is gone, `Halt(CANCELLED)` when a person cancelled."""
@@ -71,6 +72,14 @@ class Reply:
     stop_reason: str
     usage: Usage
     id: str
+
+
+class Unfinished(Unavailable):
+    """A model call that ended without a reply; `usage` is what its broken streams had used."""
+
+    def __init__(self, message: str, retry_after: float | None, usage: Usage) -> None:
+        super().__init__(message, retry_after)
+        self.usage = usage
 
 
 class Model(Protocol):
@@ -163,6 +172,39 @@ class Grant:
 
 
 @dataclass(frozen=True)
+class Token:
+    """An installation token for one repository: `expires` in epoch milliseconds, `minted` on the
+    minting process's growing clock in seconds. The repository's name is the one that it has now."""
+
+    secret: str = field(repr=False)
+    repository: Repository
+    permissions: Mapping[str, str]
+    expires: int
+    minted: float
+
+
+class Minter(Protocol):
+    """The App's power to make and end tokens."""
+
+    def mint(self, installation: int, repository_id: int, permissions: Mapping[str, str]) -> Token:
+        """Raises `Halt(INSTALLATION)`, `IntegrityError` when more was granted than asked."""
+
+    def revoke(self, secret: str) -> None:
+        """End a token; one that is unknown is ended already."""
+
+
+@dataclass(frozen=True)
+class CommitView:
+    """A commit as GitHub has it."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    message: str
+    verified: bool
+
+
+@dataclass(frozen=True)
 class IssueView:
     """An issue as it is now."""
 
@@ -200,13 +242,15 @@ class GitHubReader(Protocol):
     def repository(self) -> tuple[Repository, str, bool]:
         """(current name by id, default branch, archived)."""
 
-    def role(self, login: str) -> str:
-        """admin, maintain, write, triage, read or none; custom roles by their base role."""
+    def role(self, login: str, account: int = 0) -> str:
+        """admin, maintain, write, triage, read or none; custom roles by their base role.
+
+        With `account` the login must still belong to that account id, else none."""
 
     def issue(self, number: int) -> IssueView: ...
 
     def branch(self, name: str) -> str:
-        """Commit id of a branch from the refs API. `Missing` when absent, `Refused` 409 if empty."""
+        """Commit id of a branch from the refs API; `Missing` if absent, `Refused` 409 if empty."""
 
     def file(self, path: str, commit: str) -> tuple[bytes, str] | None:
         """(bytes, blob id) of a file at a commit, None where there is none."""
@@ -237,6 +281,8 @@ class GitHubWriter(Protocol):
     def create_branch(self, branch: str, commit: str) -> None: ...
 
     def find_branch(self, branch: str) -> str | None: ...
+
+    def commit_view(self, commit: str) -> CommitView: ...
 
     def open_pull(self, title: str, body: str, branch: str, base: str) -> PullView: ...
 

@@ -1,7 +1,7 @@
 """Names and shapes of the ledger's rows in Redis: key names, schema version, journal kinds, caps.
 
 Rows are hashes with `v` (schema), `rev` (compare-and-set), `fence` (of the last lease) and `data`
-(JSON). The codec itself is msgspec's, at the adapters; these names are shared by receiver and roles.
+(JSON). The codec is msgspec's, at the adapters; these names are shared by receiver and roles.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ SCHEMA = 1
 INBOX = "pw:inbox"  # list of event keys that wait for a wake-up
 INBOX_BUSY = "pw:inbox:busy"
 DUE = "pw:due"  # sorted set: run id -> wake time in Redis milliseconds
+RUNS = "pw:runs"  # sorted set: run id -> when it was opened, Redis milliseconds
+EVENTS_OPEN = "pw:events:open"  # sorted set: event key without outcome -> when it was written
 PAUSED = "pw:paused"
 BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
@@ -25,6 +27,7 @@ QUEUE_LARGE = "large"
 JOB_EVENT = "worker.jobs.event"
 JOB_RUN = "worker.jobs.run"
 JOB_TOKEN = "worker.jobs.token"  # noqa: S105 - a dotted name
+JOB_PROGRESS = "worker.jobs.progress"
 
 
 def event_key(key: str) -> str:
@@ -64,6 +67,15 @@ def blob_key(digest: str) -> str:
 def spend_key(day: str) -> str:
     """`day` as YYYYMMDD in UTC; hash with `spent` and one `reserved:<run>` a run, micro-dollars."""
     return f"pw:spend:{day}"
+
+
+def request_key(request: str) -> str:
+    """A question that one role puts to another; goes when it is taken."""
+    return f"pw:request:{request}"
+
+
+def answer_key(request: str) -> str:
+    return f"pw:answer:{request}"
 
 
 def leader_key(role: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.domain.budget import Spend
+from app.domain.budget import NOTHING, Spend
 from app.domain.check import Check, CheckResult
 from app.domain.contract import Contract
 from app.domain.edit import Candidate
@@ -85,7 +85,7 @@ class Run:
     plan: Plan | None = None
     candidate: Candidate | None = None
     attempts: tuple[Attempt, ...] = ()
-    spend: Spend = Spend()
+    spend: Spend = NOTHING
     verdict: Verdict | None = None
     publication: Publication = Publication()
     status_comment: int = 0  # id of the sticky comment on the issue
@@ -101,7 +101,7 @@ class Run:
 
     @property
     def results(self) -> tuple[CheckResult, ...]:
-        """The required checks on the current candidate, () if they did not run on that very tree."""
+        """The required checks on the current candidate, () unless they ran on that very tree."""
         if self.candidate and self.attempts and self.attempts[-1].tree == self.candidate.tree:
             return self.attempts[-1].results
         return ()

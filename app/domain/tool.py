@@ -194,9 +194,9 @@ def _fits(value: Any, schema: Mapping[str, Any], where: str) -> None:
                 raise BadArguments(f"{where}: `{name}` is unknown; known are {', '.join(known)}")
             _fits(part, known[name], f"{where}.{name}")
         return
-    if not isinstance(value, _KINDS[kind]) or (kind == "integer" and isinstance(value, bool)):
+    if type(value) is not _KINDS[kind]:  # bool is an int, and not wanted as one
         raise BadArguments(f"{where}: {kind} is wanted, not {type(value).__name__}")
-    if kind == "array":
+    if isinstance(value, list):
         for index, item in enumerate(value):
             _fits(item, schema["items"], f"{where}[{index}]")
     elif "enum" in schema and value not in schema["enum"]:

@@ -1,0 +1,165 @@
+"""The one table of calls to GitHub: name -> method, path, permission; and which a phase may make.
+
+Nothing outside this table can be called: there is no merge, no dispatch, no deletion or moving of
+a ref, no author override. A phase's token holds exactly what its calls need, and
+`manifests/github-app.json` asks for exactly what all phases need together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """What a token is minted for; each is minted, used and revoked on its own."""
+
+    AUTHORIZE = "authorize"  # live reads: repository, issue, role, base, configuration
+    STATUS = "status"  # reaction, labels, comments on the issue
+    FETCH = "fetch"  # the runner's one read-only token, for git over HTTPS
+    GIT = "git"  # blobs, tree, commit, the one ref
+    PULL = "pull"  # the draft pull request
+    EVIDENCE = "evidence"  # the check run
+
+
+READ = "read"
+WRITE = "write"
+METADATA = "metadata"  # GitHub adds `metadata: read` to every token
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call. `path` is a template whose `{owner}` and `{repo}` are always the bound repository;
+    `sends` are the only keys of its JSON body, `asks` the only query parameters."""
+
+    method: str
+    path: str
+    permission: str
+    level: str
+    sends: frozenset[str] = frozenset()
+    asks: frozenset[str] = frozenset()
+
+    @property
+    def writes(self) -> bool:
+        return self.method != "GET"
+
+
+_REPO = "/repos/{owner}/{repo}"
+_PAGES = frozenset({"per_page", "page"})
+
+
+def _get(path: str, permission: str, *asks: str) -> Call:
+    return Call("GET", _REPO + path, permission, READ, asks=frozenset(asks))
+
+
+def _send(method: str, path: str, permission: str, *sends: str) -> Call:
+    return Call(method, _REPO + path, permission, WRITE, sends=frozenset(sends))
+
+
+CALLS: dict[str, Call] = {
+    "repository": _get("", METADATA),
+    "role": _get("/collaborators/{username}/permission", METADATA),
+    "issue": _get("/issues/{number}", "issues"),
+    "ref": _get("/git/ref/heads/{branch}", "contents"),
+    "file": _get("/contents/{path}", "contents", "ref"),
+    "read_commit": _get("/git/commits/{sha}", "contents"),
+    "create_blob": _send("POST", "/git/blobs", "contents", "content", "encoding"),
+    "create_tree": _send("POST", "/git/trees", "contents", "base_tree", "tree"),
+    "create_commit": _send("POST", "/git/commits", "contents", "message", "tree", "parents"),
+    "create_ref": _send("POST", "/git/refs", "contents", "ref", "sha"),
+    "create_pull": _send(
+        "POST", "/pulls", "pull_requests", "title", "body", "head", "base", "draft"
+    ),
+    "pulls": _get("/pulls", "pull_requests", "head", "state", "per_page", "page"),
+    "pull": _get("/pulls/{number}", "pull_requests"),
+    "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
+    "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
+    "create_check": _send(
+        "POST",
+        "/check-runs",
+        "checks",
+        "name",
+        "head_sha",
+        "external_id",
+        "status",
+        "conclusion",
+        "output",
+    ),
+    "update_check": _send(
+        "PATCH", "/check-runs/{check_run}", "checks", "status", "conclusion", "output"
+    ),
+    "comments": _get("/issues/{number}/comments", "issues", *_PAGES),
+    "create_comment": _send("POST", "/issues/{number}/comments", "issues", "body"),
+    "update_comment": _send("PATCH", "/issues/comments/{comment}", "issues", "body"),
+    "add_labels": _send("POST", "/issues/{number}/labels", "issues", "labels"),
+    "remove_label": _send("DELETE", "/issues/{number}/labels/{label}", "issues"),
+    "create_label": _send("POST", "/labels", "issues", "name", "color", "description"),
+    "react": _send("POST", "/issues/{number}/reactions", "issues", "content"),
+}
+
+PHASES: dict[Phase, tuple[str, ...]] = {
+    Phase.AUTHORIZE: ("repository", "role", "issue", "ref", "file", "read_commit"),
+    Phase.STATUS: (
+        "comments",
+        "create_comment",
+        "update_comment",
+        "add_labels",
+        "remove_label",
+        "create_label",
+        "react",
+    ),
+    Phase.FETCH: (),
+    Phase.GIT: (
+        "ref",
+        "read_commit",
+        "create_blob",
+        "create_tree",
+        "create_commit",
+        "create_ref",
+    ),
+    Phase.PULL: ("pulls", "pull", "create_pull", "update_pull"),
+    Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
+}
+
+# Calls that are no REST call of ours: git over HTTPS asks for `contents: read`.
+_BESIDES: dict[Phase, dict[str, str]] = {Phase.FETCH: {"contents": READ}}
+
+EVENTS: tuple[str, ...] = ("issues",)  # the webhook events that the App subscribes to
+
+
+def permissions(phase: Phase) -> dict[str, str]:
+    """What a token for `phase` asks for: the highest level that any of its calls needs.
+
+    `metadata: read` is always named, since GitHub adds it anyway: asked and granted are equal.
+    """
+    wanted = {METADATA: READ, **_BESIDES.get(phase, {})}
+    for name in PHASES[phase]:
+        call = CALLS[name]
+        wanted[call.permission] = _higher(wanted.get(call.permission, READ), call.level)
+    return dict(sorted(wanted.items()))
+
+
+def registration() -> dict[str, str]:
+    """What the App's registration asks for: every phase together, nothing else."""
+    wanted: dict[str, str] = {}
+    for phase in Phase:
+        for name, level in permissions(phase).items():
+            wanted[name] = _higher(wanted.get(name, READ), level)
+    return dict(sorted(wanted.items()))
+
+
+def surplus(asked: Mapping[str, str], granted: Mapping[str, str]) -> tuple[str, ...]:
+    """What was granted and not asked, or granted higher, or asked and not granted; sorted."""
+    expected = {METADATA: READ, **asked}
+    return tuple(
+        sorted(
+            f"{name}: {granted.get(name, 'nothing')} instead of {expected.get(name, 'nothing')}"
+            for name in expected.keys() | granted.keys()
+            if granted.get(name) != expected.get(name)
+        )
+    )
+
+
+def _higher(one: str, other: str) -> str:
+    return WRITE if WRITE in (one, other) else READ

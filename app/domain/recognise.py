@@ -1,0 +1,199 @@
+"""Well-known projects from a tree's paths and small manifests: checks, and what was assumed.
+
+Used only where `.github/agent.yml` names no check. Nothing is run here; what a manifest says
+decides between the commands that are written below, it never becomes part of one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.check import Check
+from app.domain.edit import EXECUTABLE, FILE, Entry
+from app.domain.repo_config import CONFIG_PATH, TESTS
+
+MANIFEST_CAP = 1 << 20
+PYTEST_REPORT = ".patchwarrant-junit.xml"
+
+SNIPPET = f"""version: 1
+checks:
+  - name: tests
+    run: python3 -m pytest -q --junitxml=report.xml
+    report: report.xml
+    selector: python3 -m pytest -q --junitxml=report.xml {TESTS}
+"""
+
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+_ASIDE = frozenset({"node_modules", "vendor", "third_party", "venv", ".venv", "site-packages"})
+_ELSEWHERE = re.compile(
+    r"(?:^|\s)(?:--cov\b|--cov-\S|-n\b|--numprocesses|--dist\b|--black|--flake8|--mypy|--pylint|"
+    r"--benchmark|--timeout|--random-order|--isort|--html|--ruff|--doctest-plus|--reruns)"
+)
+_MAKE_TARGET = re.compile(rb"^(test|check)[ \t]*:(?!=)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The checks of a well-known project, and in sentences for people what was assumed."""
+
+    checks: tuple[Check, ...]
+    assumed: tuple[str, ...]
+
+
+def recognise(entries: Sequence[Entry], read: Callable[[str], bytes]) -> Recognised:
+    """What the tree looks like; no check where nothing is well known.
+
+    `read` gives the bytes of a regular file that stands in `entries`.
+    """
+    tree = _Tree({e.path: e for e in entries if e.mode in (FILE, EXECUTABLE)}, read)
+    found = [one for look in (_pytest, _npm, _go, _cargo) if (one := look(tree)) is not None]
+    if not found and (made := _make(tree)) is not None:
+        found = [made]
+    return Recognised(
+        tuple(check for check, _ in found),
+        tuple(said for _, sentences in found for said in sentences),
+    )
+
+
+@dataclass(frozen=True)
+class _Tree:
+    files: Mapping[str, Entry]
+    read: Callable[[str], bytes]
+
+    def manifest(self, path: str) -> bytes:
+        """A small file's bytes, b"" where there is none or it is too large."""
+        entry = self.files.get(path)
+        return self.read(path) if entry is not None and entry.size <= MANIFEST_CAP else b""
+
+
+_Found = tuple[Check, tuple[str, ...]]
+
+
+def _pytest(tree: _Tree) -> _Found | None:
+    options = _pytest_options(tree)
+    tests = [path for path in tree.files if _TEST_FILE.search(path) and not _set_aside(path)]
+    if options is None and not tests:
+        return None
+    where = "its configuration" if options is not None else f"`{min(tests)}`"
+    assumed = [
+        f"No check is configured; {where} looks like pytest, so `python3 -m pytest` is the check."
+    ]
+    argv = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1"]
+    if _ELSEWHERE.search(options or ""):
+        argv += ["-o", "addopts="]
+        assumed.append("pytest's `addopts` were set aside: they name plugins that may be missing.")
+    argv.append(f"--junitxml={PYTEST_REPORT}")
+    env = {"PYTHONDONTWRITEBYTECODE": "1"}
+    if any(path.startswith("src/") and path.endswith(".py") for path in tree.files):
+        env["PYTHONPATH"] = "src"
+        assumed.append("`src` is put on the import path, since the package lies there.")
+    return Check("pytest", tuple(argv), env, "", (*argv, TESTS), PYTEST_REPORT), tuple(assumed)
+
+
+def _pytest_options(tree: _Tree) -> str | None:
+    """pytest's `addopts` as text, None where nothing configures pytest."""
+    table = _table(_toml(tree.manifest("pyproject.toml")), ("tool", "pytest", "ini_options"))
+    if table is not None:
+        return _joined(table.get("addopts", ""))
+    for path, section in (
+        ("pytest.ini", "pytest"),
+        ("tox.ini", "pytest"),
+        ("setup.cfg", "tool:pytest"),
+    ):
+        if path == "pytest.ini" and path in tree.files:
+            return _ini_addopts(tree.manifest(path), section) or ""
+        options = _ini_addopts(tree.manifest(path), section)
+        if options is not None:
+            return options
+    return "" if "conftest.py" in tree.files else None
+
+
+def _ini_addopts(data: bytes, section: str) -> str | None:
+    """The `addopts` of one section, "" where it has none, None without the section."""
+    text = data.decode("utf-8", "replace")
+    parts = re.split(r"^\[([^\]\n]+)\][ \t]*$", text, flags=re.MULTILINE)
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        if name.strip() == section:
+            match = re.search(r"^addopts[ \t]*=(.*(?:\n[ \t]+.*)*)", body, flags=re.MULTILINE)
+            return match[1] if match else ""
+    return None
+
+
+def _npm(tree: _Tree) -> _Found | None:
+    try:
+        package = json.loads(tree.manifest("package.json") or b"{}")
+    except (ValueError, RecursionError):
+        return None
+    script = (_table(package, ("scripts",)) or {}).get("test")
+    if not isinstance(script, str) or not script.strip() or "no test specified" in script:
+        return None
+    return (
+        Check("npm test", ("npm", "test", "--silent"), {"CI": "true"}),
+        ("No check is configured; `package.json` has a test script, so `npm test` is the check.",),
+    )
+
+
+def _go(tree: _Tree) -> _Found | None:
+    if "go.mod" not in tree.files:
+        return None
+    return (
+        Check("go test", ("go", "test", "./..."), {"GOFLAGS": "-mod=mod", "GOPROXY": "off"}),
+        ("No check is configured; there is a `go.mod`, so `go test ./...` is the check.",),
+    )
+
+
+def _cargo(tree: _Tree) -> _Found | None:
+    if "Cargo.toml" not in tree.files:
+        return None
+    return (
+        Check("cargo test", ("cargo", "test", "--offline")),
+        ("No check is configured; there is a `Cargo.toml`, so `cargo test` is the check.",),
+    )
+
+
+def _make(tree: _Tree) -> _Found | None:
+    for path in ("GNUmakefile", "makefile", "Makefile"):
+        if path in tree.files:
+            targets = {match.decode() for match in _MAKE_TARGET.findall(tree.manifest(path))}
+            for target in ("test", "check"):
+                if target in targets:
+                    return (
+                        Check(f"make {target}", ("make", target)),
+                        (
+                            f"No check is configured; `{path}` has a target `{target}`, so "
+                            f"`make {target}` is the check.",
+                        ),
+                    )
+    return None
+
+
+def _toml(data: bytes) -> Any:
+    try:
+        return tomllib.loads(data.decode())
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _table(value: Any, names: Iterable[str]) -> Mapping[str, Any] | None:
+    """The table at the end of `names`, None where any of them is missing or no table."""
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else None
+
+
+def _joined(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _set_aside(path: str) -> bool:
+    return not _ASIDE.isdisjoint(path.split("/"))
+
+
+def nothing_recognised() -> str:
+    """The next step for people where no check is known: the lines to add."""
+    return f"Add `{CONFIG_PATH}` on the default branch, for example:\n\n```yaml\n{SNIPPET}```"

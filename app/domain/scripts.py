@@ -1,0 +1,421 @@
+"""All Lua that the ledger runs, as text: few scripts, each one atomic step.
+
+Time is Redis's own. A script that writes for a run compares the run's fence first, so that a
+worker whose lease was taken over cannot write; it remembers the operation's id and answer, so that
+a call whose answer was lost may be sent again. Lua does not roll back: what may fail is done first
+or through `redis.pcall`. Numbers are compared as numbers; text in JSON is never parsed here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+_NOW = """
+local function now()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+local function text(n) return string.format('%.0f', n) end
+"""
+
+# KEYS[1] the run's row, ARGV[1] the fence of the lease, ARGV[2] the operation's id.
+_FENCED = (
+    _NOW
+    + """
+local held = redis.call('HMGET', KEYS[1], 'fence', 'op', 'said', 'lease')
+if held[1] ~= ARGV[1] then return {'fenced', held[1] or 'none'} end
+if held[2] == ARGV[2] then return {'ok', held[3]} end
+if held[4] == '0' then return {'fenced', 'released'} end
+local function said(answer)
+  redis.call('HSET', KEYS[1], 'op', ARGV[2], 'said', answer)
+  return {'ok', answer}
+end
+"""
+)
+
+# Genuine events, any number in one call. KEYS: inbox, open events; ARGV[1] schema, then for each
+# entry: key of the row, event key, JSON. An answer per entry: new | known | error text.
+RECEIVE = (
+    _NOW
+    + """
+local function bad(r) return type(r) == 'table' and r.err end
+local at, out = text(now()), {}
+for i = 2, #ARGV, 3 do
+  local row, key = ARGV[i], ARGV[i + 1]
+  local made = redis.pcall('HSETNX', row, 'v', ARGV[1])
+  local why = bad(made)
+  if not why and made == 0 then
+    out[#out + 1] = 'known'
+  else
+    if not why then
+      why = bad(redis.pcall('HSET', row, 'rev', '1', 'at', at, 'data', ARGV[i + 2]))
+        or bad(redis.pcall('ZADD', KEYS[2], at, key))
+        or bad(redis.pcall('RPUSH', KEYS[1], key))
+      if why then
+        redis.pcall('DEL', row)
+        redis.pcall('ZREM', KEYS[2], key)
+      end
+    end
+    out[#out + 1] = why or 'new'
+  end
+end
+return out
+"""
+)
+
+# KEYS: event row, open events; ARGV: event key, outcome. The outcome that is already there stays.
+EVENT_DONE = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[1])
+return redis.call('HSETNX', KEYS[1], 'outcome', ARGV[2])
+"""
+
+# One open Change an issue, one active run a Change. KEYS: event row, run row, issue, due, runs,
+# open events; ARGV: run id, JSON, schema, role, state, event key, expected Change ("" = none),
+# prefix of Change rows, prefix of run rows, repository, issue, branch.
+OPEN_RUN = (
+    _NOW
+    + """
+local run, wanted, at = ARGV[1], ARGV[7], text(now())
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
+local opened = redis.call('HGET', KEYS[1], 'run')
+if opened then
+  return {'known', opened, redis.call('HGET', ARGV[9] .. opened, 'change') or '', '0', ''}
+end
+local id = redis.call('GET', KEYS[3]) or ''
+local change = ARGV[8] .. (id == '' and run or id)
+if id ~= '' then
+  local c = redis.call('HMGET', change, 'active', 'pull')
+  if c[1] and c[1] ~= '' then
+    return {'active', c[1], id, c[2], redis.call('HGET', ARGV[9] .. c[1], 'waiting') or ''}
+  end
+  if c[2] and c[2] ~= '0' then return {'pull', '', id, c[2], ''} end
+end
+if id ~= wanted then return {'again', id} end
+redis.call('HSET', KEYS[2], 'v', ARGV[3], 'rev', '1', 'fence', '0', 'data', ARGV[2],
+  'state', ARGV[5], 'role', ARGV[4], 'waiting', '', 'change', id == '' and run or id,
+  'event', ARGV[6], 'lease', '0', 'owner', '', 'crashes', '0', 'wakes', '0', 'unclaimed', '0')
+if id == '' then
+  redis.call('SET', KEYS[3], run)
+  redis.call('HSET', change, 'v', ARGV[3], 'rev', '1', 'id', run, 'repository', ARGV[10],
+    'issue', ARGV[11], 'branch', ARGV[12], 'active', run, 'runs', run, 'pull', '0', 'open', '1')
+else
+  local runs = redis.call('HGET', change, 'runs')
+  redis.call('HSET', change, 'active', run, 'runs', runs .. ',' .. run)
+  redis.call('HINCRBY', change, 'rev', 1)
+end
+redis.call('ZADD', KEYS[4], at, run)
+redis.call('ZADD', KEYS[5], at, run)
+redis.call('HSET', KEYS[1], 'run', run)
+redis.call('HSETNX', KEYS[1], 'outcome', 'run ' .. run)
+redis.call('ZREM', KEYS[6], ARGV[6])
+return {'new', run, id == '' and run or id, '0', ''}
+"""
+)
+
+# KEYS: run row, due; ARGV: owner, lease in ms, grace in ms, newest schema, operation, run id.
+CLAIM = (
+    _NOW
+    + """
+local names = {'v', 'lease', 'op', 'fence', 'crashes', 'rev', 'data', 'answer', 'cancel'}
+local r = redis.call('HMGET', KEYS[1], unpack(names))
+if not r[1] then return {'missing'} end
+if tonumber(r[1]) > tonumber(ARGV[4]) then return {'newer', r[1]} end
+local at, lease = now(), tonumber(r[2])
+if r[3] ~= ARGV[5] then
+  if not redis.call('ZSCORE', KEYS[2], ARGV[6]) then return {'over'} end
+  if lease > at then return {'held'} end
+  if lease > 0 then r[5] = text(r[5] + 1) end
+  r[4] = text(r[4] + 1)
+  lease = at + tonumber(ARGV[2])
+  redis.call('HSET', KEYS[1], 'fence', r[4], 'owner', ARGV[1], 'lease', text(lease),
+    'crashes', r[5], 'unclaimed', '0', 'op', ARGV[5], 'said', '')
+  redis.call('ZADD', KEYS[2], text(lease + tonumber(ARGV[3])), ARGV[6])
+end
+return {'ok', r[4], r[6], r[5], r[7], text(lease), r[9] or '0', r[8] or ''}
+"""
+)
+
+# Compare-and-set on fence and rev. KEYS: run row, due, Change row; ARGV after fence and operation:
+# rev, JSON, state, role, waiting, pull, over (0|1), release (0|1), due ("" = by the rules), grace,
+# run id, prefix of spend rows. A run that is over is always released.
+SAVE = (
+    _FENCED
+    + """
+local row = redis.call('HMGET', KEYS[1], 'rev', 'state', 'spend_day')
+if row[1] ~= ARGV[3] then return {'stale', row[1]} end
+local rev, at = text(row[1] + 1), now()
+redis.call('HSET', KEYS[1], 'rev', rev, 'data', ARGV[4], 'state', ARGV[5], 'role', ARGV[6],
+  'waiting', ARGV[7])
+if row[2] ~= ARGV[5] then redis.call('HSET', KEYS[1], 'crashes', '0') end
+if ARGV[7] == '' then redis.call('HDEL', KEYS[1], 'answer') end
+if ARGV[8] ~= '0' and redis.call('HGET', KEYS[3], 'pull') == '0' then
+  redis.call('HSET', KEYS[3], 'pull', ARGV[8])
+  redis.call('HINCRBY', KEYS[3], 'rev', 1)
+end
+if ARGV[9] == '1' then
+  if redis.call('HGET', KEYS[3], 'active') == ARGV[13] then
+    redis.call('HSET', KEYS[3], 'active', '')
+    redis.call('HINCRBY', KEYS[3], 'rev', 1)
+  end
+  -- A reservation that nobody settled is charged in full: unsuccessful work costs, too.
+  if row[3] then
+    local day, field = ARGV[14] .. row[3], 'reserved:' .. ARGV[13]
+    local left = redis.call('HGET', day, field)
+    if left then
+      redis.call('HINCRBY', day, 'spent', left)
+      redis.call('HDEL', day, field)
+    end
+  end
+  redis.call('ZREM', KEYS[2], ARGV[13])
+  redis.call('HSET', KEYS[1], 'lease', '0', 'owner', '')
+else
+  local due = ARGV[11]
+  if due == '' then
+    due = text((ARGV[10] == '1' and at or tonumber(held[4])) + tonumber(ARGV[12]))
+  end
+  redis.call('ZADD', KEYS[2], due, ARGV[13])
+end
+if ARGV[10] == '1' then redis.call('HSET', KEYS[1], 'lease', '0', 'owner', '') end
+return said(rev)
+"""
+)
+
+# Keeps a lease alive; writes only when a third of it is used. KEYS: run row, due; ARGV: fence,
+# lease in ms, grace in ms, run id. Answer: lease end and the cancel flag.
+BEAT = (
+    _NOW
+    + """
+local r = redis.call('HMGET', KEYS[1], 'fence', 'lease', 'cancel')
+if r[1] ~= ARGV[1] then return {'fenced', r[1] or 'none'} end
+if r[2] == '0' then return {'released'} end
+local at, lease = now(), tonumber(ARGV[2])
+local ends = tonumber(r[2])
+if ends - at < lease * 2 / 3 then
+  ends = at + lease
+  redis.call('HSET', KEYS[1], 'lease', text(ends))
+  redis.call('ZADD', KEYS[2], text(ends + tonumber(ARGV[3])), ARGV[4])
+end
+return {'ok', text(ends), r[3] or '0'}
+"""
+)
+
+# A person wants the run to end. KEYS: run row, due; ARGV: run id.
+CANCEL = (
+    _NOW
+    + """
+if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], 'cancel', '1')
+local at = now()
+if tonumber(redis.call('HGET', KEYS[1], 'lease')) <= at then
+  redis.call('ZADD', KEYS[2], text(at), ARGV[1])
+end
+return 1
+"""
+)
+
+# An answer for a run that waits for one. KEYS: run row, due, journal; ARGV: run id, event key,
+# the waiting that fits, kind and JSON of the journal entry.
+ANSWER = (
+    _NOW
+    + """
+local r = redis.call('HMGET', KEYS[1], 'waiting', 'lease', 'answer')
+if r[3] == ARGV[2] then return 1 end
+local at = now()
+if r[1] ~= ARGV[3] or r[3] or tonumber(r[2]) > at then return 0 end
+redis.call('HSET', KEYS[1], 'answer', ARGV[2])
+redis.call('XADD', KEYS[3], '*', 'kind', ARGV[4], 'data', ARGV[5])
+redis.call('ZADD', KEYS[2], text(at), ARGV[1])
+return 1
+"""
+)
+
+# Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due; ARGV: run id,
+# first pause in ms (doubled with each wake-up that nobody answered, 32-fold at most).
+WAKE = (
+    _NOW
+    + """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local at, r = now(), redis.call('HMGET', KEYS[1], 'lease', 'unclaimed')
+if tonumber(r[1]) <= at and redis.call('ZSCORE', KEYS[2], ARGV[1]) then
+  local pause = tonumber(ARGV[2]) * 2 ^ math.min(tonumber(r[2] or '0'), 5)
+  redis.call('HINCRBY', KEYS[1], 'unclaimed', 1)
+  redis.call('ZADD', KEYS[2], text(at + pause), ARGV[1])
+end
+return redis.call('HINCRBY', KEYS[1], 'wakes', 1)
+"""
+)
+
+# Runs past their wake time and without a live lease. KEYS: due; ARGV: time in ms, limit, prefix of
+# run rows. Answer: run id, role, state, and so on.
+DUE = (
+    _NOW
+    + """
+local at, out = now(), {}
+for _, run in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])) do
+  local r = redis.call('HMGET', ARGV[3] .. run, 'lease', 'role', 'state')
+  if r[1] and tonumber(r[1]) <= at then
+    out[#out + 1] = run
+    out[#out + 1] = r[2]
+    out[#out + 1] = r[3]
+  end
+end
+return out
+"""
+)
+
+# KEYS: run row, journal; ARGV after fence and operation: kind, JSON. Answer: the entry's id.
+NOTE = (
+    _FENCED
+    + """
+return said(redis.call('XADD', KEYS[2], '*', 'kind', ARGV[3], 'data', ARGV[4]))
+"""
+)
+
+# KEYS: run row, blob; ARGV after fence and operation: bytes. Content is named by its hash, so what
+# is there already is the same.
+PUT = (
+    _FENCED
+    + """
+redis.call('SETNX', KEYS[2], ARGV[3])
+return {'ok', ''}
+"""
+)
+
+# Intents: '0' or '1' (done) before the JSON. KEYS: run row, intents; ARGV after fence and
+# operation: key, JSON, done (0|1). What is done stays done.
+INTENT = (
+    _FENCED
+    + """
+local there = redis.call('HGET', KEYS[2], ARGV[3])
+if ARGV[5] == '1' or not there or string.sub(there, 1, 1) == '0' then
+  redis.call('HSET', KEYS[2], ARGV[3], ARGV[5] .. ARGV[4])
+end
+return said('')
+"""
+)
+
+# Gregorian date of a day number since 1970-01-01, as YYYYMMDD; exact for all years from 1970 on.
+_DAY = """
+local function today()
+  local days = math.floor(redis.call('TIME')[1] / 86400)
+  local z = days + 719468
+  local era = math.floor(z / 146097)
+  local doe = z - era * 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524)
+    - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  local d = doy - math.floor((153 * mp + 2) / 5) + 1
+  local m = mp < 10 and mp + 3 or mp - 9
+  return string.format('%04d%02d%02d', yoe + era * 400 + (m <= 2 and 1 or 0), m, d)
+end
+"""
+
+# Reserve micro-dollars of the day's cap. KEYS: run row; ARGV after fence and operation: amount,
+# cap, run id, prefix of spend rows, seconds that a day's row is kept. A reservation that was not
+# settled is charged in full first: nobody knows what became of that call. Answer: '' or what is
+# left of the cap.
+RESERVE = (
+    _FENCED
+    + _DAY
+    + """
+local field, day = 'reserved:' .. ARGV[5], today()
+local before = redis.call('HGET', KEYS[1], 'spend_day')
+if before then
+  local left = redis.call('HGET', ARGV[6] .. before, field)
+  if left then
+    redis.call('HINCRBY', ARGV[6] .. before, 'spent', left)
+    redis.call('HDEL', ARGV[6] .. before, field)
+  end
+end
+local row, used = ARGV[6] .. day, 0
+local all = redis.call('HGETALL', row)
+for i = 2, #all, 2 do used = used + tonumber(all[i]) end
+if used + tonumber(ARGV[3]) > tonumber(ARGV[4]) then
+  return said(text(math.max(0, tonumber(ARGV[4]) - used)))
+end
+redis.call('HSET', row, field, ARGV[3])
+redis.call('EXPIRE', row, ARGV[7])
+redis.call('HSET', KEYS[1], 'spend_day', day)
+return said('')
+"""
+)
+
+# What was really spent replaces the reservation, on the day that it was made. KEYS: run row; ARGV
+# after fence and operation: amount, run id, prefix of spend rows, seconds that a row is kept.
+SETTLE = (
+    _FENCED
+    + _DAY
+    + """
+local day = redis.call('HGET', KEYS[1], 'spend_day') or today()
+redis.call('HDEL', ARGV[5] .. day, 'reserved:' .. ARGV[4])
+redis.call('HINCRBY', ARGV[5] .. day, 'spent', ARGV[3])
+redis.call('EXPIRE', ARGV[5] .. day, ARGV[6])
+redis.call('HDEL', KEYS[1], 'spend_day')
+return said('')
+"""
+)
+
+# What was spent and is reserved today, micro-dollars. KEYS: none; ARGV: prefix of spend rows.
+SPENT = (
+    _DAY
+    + """
+local used = 0
+local all = redis.call('HGETALL', ARGV[1] .. today())
+for i = 2, #all, 2 do used = used + tonumber(all[i]) end
+return string.format('%.0f', used)
+"""
+)
+
+# One leader a role. KEYS: leader; ARGV: owner, ms.
+LEAD = """
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+
+# One answer to a request. KEYS: answer; ARGV: JSON, ms that it is kept.
+REPLY = """
+redis.call('DEL', KEYS[1])
+redis.call('RPUSH', KEYS[1], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+
+# The pull request was closed: the next label begins a new Change. KEYS: Change row, issue;
+# ARGV: Change id.
+CLOSE_CHANGE = """
+if redis.call('HGET', KEYS[1], 'open') ~= '1' then return 0 end
+redis.call('HSET', KEYS[1], 'open', '0')
+redis.call('HINCRBY', KEYS[1], 'rev', 1)
+if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+return 1
+"""
+
+# Takes the oldest inbox entry in hand and counts its wake-ups. KEYS: inbox, busy; ARGV: prefix of
+# event rows. Answer: event key and count, or nothing. A row that is gone wakes nobody.
+TAKE = """
+local key = redis.call('LMOVE', KEYS[1], KEYS[2], 'LEFT', 'RIGHT')
+if not key then return {} end
+if redis.call('EXISTS', ARGV[1] .. key) == 0 then
+  redis.call('LREM', KEYS[2], 1, key)
+  return {key, 0}
+end
+return {key, redis.call('HINCRBY', ARGV[1] .. key, 'wakes', 1)}
+"""
+
+# After a start: what was in hand goes back to the head of the inbox. KEYS: inbox, busy.
+GIVE_BACK = """
+local n = 0
+while redis.call('LMOVE', KEYS[2], KEYS[1], 'RIGHT', 'LEFT') do n = n + 1 end
+return n
+"""
+
+
+@cache
+def digest(lua: str) -> str:
+    """The name under which a server knows a script."""
+    return hashlib.sha1(lua.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios of things measured in one run, never a timed test."""

@@ -1,0 +1,25 @@
+"""Fixtures for every test: a real Redis, empty at the start of each test that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from tests.redis_server import Server, redis_server
+
+
+@pytest.fixture(scope="session")
+def redis_process() -> Iterator[Server]:
+    """One durable server for the whole test run (one a worker of xdist)."""
+    with redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+def redis(redis_process: Server) -> Iterator[Redis]:
+    """A client (bytes) of an empty server; `redis_process.url` is its address."""
+    with redis_process.client() as client:
+        client.flushall()
+        yield client

@@ -1,0 +1,1 @@
+"""The demonstration: the whole product on this machine, with stand-ins for GitHub and the model."""

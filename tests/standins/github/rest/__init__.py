@@ -1,0 +1,1 @@
+"""The REST operations, one file per family; `operations.ALL` is the whole list."""

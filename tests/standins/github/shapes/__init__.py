@@ -1,0 +1,1 @@
+"""GitHub's JSON for each thing that the stand-in remembers."""

@@ -1,0 +1,46 @@
+"""One process, one role: `python -m worker desk|runner|sandbox`, or one of the operator's commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
+from worker import logs, settings
+
+# Imported only when asked for: each role loads its own libraries and nobody else's.
+ROLES: dict[str, str] = {
+    "desk": "worker.desk.wiring",
+    "runner": "worker.runner.wiring",
+    "sandbox": "worker.sandbox.wiring",
+}
+COMMANDS: dict[str, str] = {
+    "pause": "worker.cli.pause",
+    "resume": "worker.cli.resume",
+    "cancel": "worker.cli.cancel",
+    "status": "worker.cli.status",
+    "watch": "worker.cli.watch",
+    "key": "worker.cli.key",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code: 0 done, 1 failed, 2 wrong words or settings."""
+    logs.configure()
+    word = arguments[0] if arguments else ""
+    module = ROLES.get(word) or COMMANDS.get(word)
+    if module is None:
+        known = ", ".join([*ROLES, *COMMANDS])
+        sys.stderr.write(f"patchwarrant: {word!r} is no command; known are {known}\n")
+        return 2
+    run: Callable[[settings.Door, list[str]], int] = import_module(module).main
+    door = settings.Door(settings.environment())
+    try:
+        return run(door, arguments[1:])
+    except settings.SettingsError as error:
+        sys.stderr.write(f"patchwarrant {word}: {error}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

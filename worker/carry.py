@@ -1,0 +1,178 @@
+"""The only loop over stages: moves a run through the states of one role and saves after each move."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from app.domain.errors import Fault, Fenced, Halt, HaltRecord, Park, Reason, Unavailable, Waiting
+from app.domain.ports import Hold
+from app.domain.record import Kept
+from app.domain.repo_config import OnStop
+from app.domain.run import Run, Wait
+from app.domain.state import ENDS, OWNER, Role, Signal, State
+from worker.store.hold import LedgerHold
+from worker.store.ledger import Ledger
+from worker.store.rows import Lease
+
+Stage = Callable[[Run], Run]
+CRASHES = 3  # a run that took its worker down this often is quarantined
+KEEPABLE = frozenset({State.LOCATE, State.PLAN, State.EDIT, State.VERIFY})
+# Endings after which partial work is not shown as a draft, whatever `on_stop` says.
+NEVER_KEPT = frozenset({Reason.CANCELLED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE})
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Crew:
+    """What a role brings to one held run: its stages, and how to find its partial candidate.
+
+    `explain` speaks at an ending (desk only); `salvage` rebuilds the candidate from the journal
+    (runner only), since a stage that halts hands nothing back.
+    """
+
+    stages: Mapping[State, Stage]
+    explain: Stage | None = None
+    salvage: Stage | None = None
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """One role's way of carrying runs. `crew` builds the stages for a held run; `wake` tells the
+    role that owns a run's state; `clock` gives seconds that only grow."""
+
+    role: Role
+    ledger: Ledger
+    crew: Callable[[Run, LedgerHold], Crew]
+    wake: Callable[[str, Role], None]
+    clock: Callable[[], float]
+    owner: str
+    lease_ms: int
+    daily: int
+    watch: Callable[[Run], None] = lambda _run: None
+
+    def carry(self, run_id: str) -> None:
+        """Take the run's lease and move it until another role owns it, it waits or it ended.
+
+        Returns at once when somebody else holds it. An error that is no `Stop` goes through to the
+        caller with the lease left to expire, so that a poison run comes back only `CRASHES` times.
+        """
+        lease = self.ledger.claim(run_id, self.owner, self.lease_ms)
+        if lease is None:
+            return
+        try:
+            with self.ledger.hold(lease, lease_ms=self.lease_ms, daily=self.daily) as hold:
+                run = self._moves(lease, hold)
+        except Fenced as gone:
+            log.warning("run %s: %s", run_id, gone)
+            return
+        if run is not None and not _over(run):
+            self.wake(run.id, OWNER[run.state])
+
+    def _moves(self, lease: Lease, hold: LedgerHold) -> Run | None:
+        """The run as another role takes it over, None when it was parked."""
+        run = lease.run
+        crew = self.crew(run, hold)
+        if lease.crashes >= CRASHES and run.state not in ENDS:
+            run = halted(run, _quarantine(lease.crashes), crew)
+            lease = self.ledger.save(lease, run)
+        while OWNER[run.state] is self.role and not _over(run):
+            began = self.clock()
+            try:
+                hold.look()
+                moved = self._step(run, crew)
+            except Park as park:
+                self._park(lease, run, park, hold, began)
+                return None
+            except Halt as halt:
+                moved = halted(run, halt, crew)
+                hold.note(Kept.HALT, {"reason": halt.record.reason, "state": run.state})
+            moved = _charged(moved, began, self.clock())
+            if moved.state is not run.state:
+                hold.note(Kept.MOVE, {"from": run.state, "to": moved.state})
+            mine = OWNER[moved.state] is self.role and not _over(moved)
+            lease = self.ledger.save(lease, moved, release=not mine)
+            run = moved
+            self.watch(run)
+        return run
+
+    def _step(self, run: Run, crew: Crew) -> Run:
+        """One stage; adapters' faults become a wait or an ending here, in one place."""
+        if run.state in ENDS:
+            stage = crew.explain
+        else:
+            stage = crew.stages.get(run.state)
+        if stage is None:
+            raise LookupError(f"role {self.role} owns {run.state} but has no stage for it")
+        try:
+            return stage(run)
+        except Fenced:
+            raise
+        except Unavailable as away:
+            raise Park(_waiting(run.state), away.retry_after or 30.0, str(away)) from away
+        except Fault as fault:
+            raise Halt(
+                Reason.INFRASTRUCTURE,
+                f"{type(fault).__name__} in {run.state}: {fault}",
+                "Label the issue again; if it happens again, the operator's log says more.",
+            ) from fault
+
+    def _park(self, lease: Lease, run: Run, park: Park, hold: Hold, began: float) -> None:
+        times = run.wait.times + 1 if run.wait and run.wait.waiting is park.waiting else 1
+        # Own bounded backoff: what waits for the same thing again waits longer, up to ten minutes.
+        pause = park.seconds
+        if park.waiting is not Waiting.ANSWER:
+            pause = min(pause * 2 ** min(times - 1, 6), max(600.0, park.seconds))
+        until = self.ledger.now() + round(pause * 1000)
+        hold.note(Kept.WAIT, {"for": park.waiting, "until": until, "note": park.note})
+        parked = replace(run, wait=Wait(park.waiting, until, park.note, times))
+        self.ledger.save(lease, parked, due_ms=until, release=True)
+        self.watch(parked)
+
+
+def halted(run: Run, halt: Halt, crew: Crew) -> Run:
+    """The run after an ending: on to the gate when there is partial work to show, else halted."""
+    if run.state in ENDS:  # the ending itself could not be told: it stays an ending
+        return replace(run, explained=True)
+    if run.state in KEEPABLE and crew.salvage is not None:
+        run = crew.salvage(run)
+    record = halt.record if run.halt is None else _both(run.halt, halt.record)
+    run = replace(run, halt=record)
+    return run.moved(Signal.KEEP if _worth_keeping(run) else Signal.HALT)
+
+
+def _both(first: HaltRecord, second: HaltRecord) -> HaltRecord:
+    """The first reason stays the reason; the second is added to what is said."""
+    return replace(first, details=(*first.details, f"Then: {second.message}"))
+
+
+def _worth_keeping(run: Run) -> bool:
+    if run.state not in KEEPABLE or run.candidate is None or not run.candidate.changes:
+        return False
+    if run.contract is None or run.contract.config.on_stop is not OnStop.DRAFT:
+        return False
+    return run.halt is not None and run.halt.reason not in NEVER_KEPT
+
+
+def _quarantine(crashes: int) -> Halt:
+    return Halt(
+        Reason.QUARANTINED,
+        f"This run ended its worker {crashes} times and was set aside.",
+        "The operator's log holds the errors; a new label starts a new run.",
+    )
+
+
+def _waiting(state: State) -> Waiting:
+    if OWNER[state] is Role.DESK or state is State.PREPARE:
+        return Waiting.GITHUB
+    return Waiting.SANDBOX
+
+
+def _charged(run: Run, began: float, ended: float) -> Run:
+    spend = replace(run.spend, active_ms=run.spend.active_ms + round((ended - began) * 1000))
+    return replace(run, spend=spend)
+
+
+def _over(run: Run) -> bool:
+    return run.state in ENDS and run.explained

@@ -1,0 +1,15 @@
+"""`patchwarrant pause`: no new run starts and no waiting one goes on until `resume`."""
+
+from __future__ import annotations
+
+import getpass
+
+from worker import settings
+from worker.store.connect import connect
+from worker.store.ledger import Ledger
+
+
+def main(door: settings.Door, _arguments: list[str]) -> int:
+    Ledger(connect(settings.operator(door).redis_url)).pause(getpass.getuser())
+    print("Paused: new labels are refused with that reason. `patchwarrant resume` ends it.")
+    return 0

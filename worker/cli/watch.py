@@ -1,0 +1,74 @@
+"""`patchwarrant watch [RUN]`: a run's journal as it is written, a line an entry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.markup import escape
+
+from app.domain.record import JournalEntry, Kept
+from app.domain.state import ENDS
+from worker import settings
+from worker.store.connect import connect
+from worker.store.ledger import Ledger
+
+
+def main(door: settings.Door, arguments: list[str]) -> int:
+    ledger = Ledger(connect(settings.operator(door).redis_url))
+    console = Console()
+    run = arguments[0] if arguments else next((run.id for run in ledger.runs(1)), "")
+    if not run:
+        console.print("There is no run yet.")
+        return 1
+    for entry in follow(ledger, run):
+        console.print(line(entry))
+    return 0
+
+
+def follow(ledger: Ledger, run_id: str, pause: float = 0.3) -> Iterator[JournalEntry]:
+    """Entries of a run until it ended and told so."""
+    seen = 0
+    while True:
+        run = ledger.run(run_id)
+        entries = ledger.journal(run_id)
+        yield from entries[seen:]
+        seen = len(entries)
+        if run is None or (run.state in ENDS and run.explained):
+            return
+        time.sleep(pause)
+
+
+def line(entry: JournalEntry) -> str:
+    """One entry for a terminal (rich markup; what comes from outside is escaped)."""
+    data = entry.data
+    match entry.kind:
+        case Kept.MOVE:
+            return f"[bold]{data['from']} → {data['to']}[/bold]"
+        case Kept.CHECK:
+            return _check(data)
+        case Kept.MODEL:
+            return f"  model  {data.get('stop_reason', '')} ${data.get('dollars', 0) / 1e6:.4f}"
+        case Kept.TOOL:
+            mark = "[green]✓[/green]" if data.get("ok") else "[yellow]✗[/yellow]"
+            return f"  tool   {mark} {escape(str(data.get('name', '')))}"
+        case Kept.HALT:
+            return f"[yellow]stopped in {data['state']}: {data['reason']}[/yellow]"
+        case Kept.WAIT:
+            return f"  waits  {data['for']}: {escape(str(data['note']))}"
+        case _:
+            return f"  {entry.kind}"
+
+
+def _check(data: dict[str, object]) -> str:
+    result = data.get("result")
+    if not isinstance(result, dict):
+        return "  check"
+    colour = {"passed": "green", "failed": "red"}.get(str(result.get("standing")), "yellow")
+    counts = result.get("counts")
+    tests = ""
+    if isinstance(counts, dict):
+        tests = f" {counts['passed']} passed, {counts['failed']} failed"
+    words = f"{result.get('check')}: {result.get('standing')} {result.get('reason', '')}{tests}"
+    return f"  check  ({data.get('phase')}) [{colour}]{escape(words)}[/{colour}]"

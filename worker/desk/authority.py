@@ -1,0 +1,50 @@
+"""Who may have work done here: asked from the API, at the trigger and again before publishing."""
+
+from __future__ import annotations
+
+from app.domain.errors import Halt, Reason, Refused
+from app.domain.ports import GitHubReader
+from app.domain.run import Run
+
+WRITERS = frozenset({"admin", "maintain", "write"})
+AGAIN = "Then set the label `agent:fix` again."
+
+
+def require_role(run: Run, reader: GitHubReader) -> None:
+    """Raise `Halt(REFUSED_ROLE)` unless the requester may write here now; unclear means no.
+
+    An answer that did not come raises `Unavailable`: nobody knows yet.
+    """
+    login = run.requester.login
+    try:
+        role = reader.role(login, run.requester.id)
+    except Refused:
+        role = "unknown"
+    if role not in WRITERS:
+        raise Halt(
+            Reason.REFUSED_ROLE,
+            f"{login} has the role `{role}` here, and a run needs write access.",
+            "Somebody with write access sets the label `agent:fix`.",
+        )
+
+
+def require_repository(reader: GitHubReader, owners: frozenset[str]) -> str:
+    """The default branch of a repository that is in use and whose owner the operator allows."""
+    repository, default, archived = reader.repository()
+    if repository.owner.casefold() not in owners:
+        raise owner_refused(repository.owner)
+    if archived:
+        raise Halt(
+            Reason.INSTALLATION,
+            f"{repository.full_name} is archived, so nothing can be published there.",
+            f"Unarchive it. {AGAIN}",
+        )
+    return default
+
+
+def owner_refused(owner: str) -> Halt:
+    return Halt(
+        Reason.REFUSED_OWNER,
+        f"The operator of this App has not allowed the owner `{owner}`.",
+        f"The operator adds the owner to PATCHWARRANT_OWNERS. {AGAIN}",
+    )

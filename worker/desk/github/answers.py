@@ -1,0 +1,105 @@
+"""GitHub's JSON as our values; every part is checked for its type, and every text is data."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from app.domain.errors import IntegrityError
+from app.domain.event import Person
+from app.domain.ports import CommitView, IssueView, PullView
+
+
+def part(data: Any, *keys: str) -> Any:
+    """The value under `keys`, None where any of them is missing."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def text(data: Any, *keys: str) -> str:
+    """A text. Raises `IntegrityError`."""
+    value = part(data, *keys)
+    if not isinstance(value, str):
+        raise IntegrityError(f"GitHub's answer has no text `{'.'.join(keys)}`")
+    return value
+
+
+def number(data: Any, *keys: str) -> int:
+    """A whole number. Raises `IntegrityError`."""
+    value = part(data, *keys)
+    if type(value) is not int:
+        raise IntegrityError(f"GitHub's answer has no number `{'.'.join(keys)}`")
+    return value
+
+
+def flag(data: Any, *keys: str) -> bool:
+    """A truth value; anything but true is false."""
+    return part(data, *keys) is True
+
+
+def items(data: Any, *keys: str) -> list[Any]:
+    """A list, [] where there is none."""
+    value = part(data, *keys)
+    return value if isinstance(value, list) else []
+
+
+def person(data: Any) -> Person:
+    """An account; a deleted one is GitHub's null, ours is id 0, login `ghost`."""
+    if not isinstance(data, dict):
+        return Person(0, "ghost")
+    return Person(number(data, "id"), text(data, "login"), str(part(data, "type") or "User"))
+
+
+def issue_view(data: Any) -> IssueView:
+    labels = (one if isinstance(one, str) else part(one, "name") for one in items(data, "labels"))
+    return IssueView(
+        number=number(data, "number"),
+        title=text(data, "title"),
+        body=str(part(data, "body") or ""),
+        state=text(data, "state"),
+        locked=flag(data, "locked"),
+        is_pull=part(data, "pull_request") is not None,
+        labels=tuple(name for name in labels if isinstance(name, str)),
+        author=person(part(data, "user")),
+        updated_at=text(data, "updated_at"),
+    )
+
+
+def pull_view(data: Any) -> PullView:
+    """A pull request; a head whose repository is gone has repository id 0."""
+    repository = part(data, "head", "repo", "id")
+    return PullView(
+        number=number(data, "number"),
+        url=text(data, "html_url"),
+        state=text(data, "state"),
+        draft=flag(data, "draft"),
+        title=text(data, "title"),
+        body=str(part(data, "body") or ""),
+        head_ref=text(data, "head", "ref"),
+        head_sha=text(data, "head", "sha"),
+        head_repository=repository if type(repository) is int else 0,
+        base_ref=text(data, "base", "ref"),
+        author=person(part(data, "user")),
+    )
+
+
+def commit_view(data: Any) -> CommitView:
+    return CommitView(
+        sha=text(data, "sha"),
+        tree=text(data, "tree", "sha"),
+        parents=tuple(text(one, "sha") for one in items(data, "parents")),
+        message=text(data, "message"),
+        verified=flag(data, "verification", "verified"),
+    )
+
+
+def content(data: Any) -> bytes:
+    """The bytes of a file as the contents API gives them. Raises `IntegrityError`."""
+    if part(data, "type") != "file" or part(data, "encoding") != "base64":
+        raise IntegrityError("GitHub gave no plain file of readable size")
+    try:
+        return base64.b64decode(text(data, "content"))
+    except (binascii.Error, ValueError):
+        raise IntegrityError("GitHub gave a file whose base64 cannot be read") from None

@@ -1,0 +1,317 @@
+"""The only code that writes to GitHub: `ports.GitHubWriter`, each write read back and compared.
+
+A write whose answer was lost is looked for before anything is sent again: blobs, trees and commits
+are named by their content or harmless when twice; comments and check runs are found by their
+marker; branch and pull request are found by name, and the caller decides whether they are ours.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from app.domain.edit import EXECUTABLE, FILE, LINK
+from app.domain.errors import (
+    Exists,
+    ForbiddenCall,
+    IntegrityError,
+    Missing,
+    Refused,
+    Uncertain,
+)
+from app.domain.ports import CommitView, FileWrite, PullView
+from worker.desk.github import answers
+from worker.desk.github.http import BRANCH, Client
+from worker.desk.github.reader import blob_id
+
+T = TypeVar("T")
+LOOKS = (0.5, 1.0, 2.0)  # seconds before each look for a write whose answer was lost
+NO_DRAFTS = "draft pull requests are not supported"
+INSTEAD_OF_DRAFT = (
+    "\n\n> This repository does not offer draft pull requests, so this one is open. "
+    "It is not ready for review."
+)
+MODES = {FILE: "100644", EXECUTABLE: "100755", LINK: "120000"}
+LABEL_COLOR = "5319e7"
+
+
+class Publisher:
+    """Writes through one client; `app` is our App's id, by which our own things are known."""
+
+    def __init__(self, client: Client, app: str) -> None:
+        self._client = client
+        self._app = app
+
+    # -- objects and the ref ----------------------------------------------------------------------
+
+    def tree(self, base_tree: str, files: Sequence[FileWrite], expected: str) -> None:
+        """Create the tree `expected` from `base_tree` and `files`. Raises `IntegrityError`."""
+        entries = [self._entry(one) for one in files]
+        body = {"base_tree": base_tree, "tree": entries}
+        data = self._twice(lambda: self._client.call("create_tree", body=body)).data
+        _same("tree", answers.text(data, "sha"), expected)
+
+    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+        """A commit without author override, so that GitHub can sign it; read back."""
+        body = {"message": message, "tree": tree, "parents": [parent]}
+        made = answers.commit_view(
+            self._twice(lambda: self._client.call("create_commit", body=body)).data
+        )
+        view = self.commit_view(made.sha)
+        for one in (made, view):
+            _same("commit's tree", one.tree, tree)
+            _same("commit's parents", ",".join(one.parents), parent)
+        return view.sha, view.verified
+
+    def commit_view(self, commit: str) -> CommitView:
+        """A commit as GitHub has it now."""
+        data = self._client.call("read_commit", sha=commit, settle=True).data
+        view = answers.commit_view(data)
+        _same("commit", view.sha, commit)
+        return view
+
+    def create_branch(self, branch: str, commit: str) -> None:
+        """The branch at `commit`, only if there is none. Raises `Exists`, never moves one."""
+        self._ours(branch)
+        body = {"ref": f"refs/heads/{branch}", "sha": commit}
+        data = self._client.call("create_ref", body=body).data
+        _same("new ref", answers.text(data, "ref"), f"refs/heads/{branch}")
+        _same("new ref's commit", answers.text(data, "object", "sha"), commit)
+        back = self._client.call("ref", branch=branch, settle=True).data
+        _same("ref's commit", answers.text(back, "object", "sha"), commit)
+
+    def find_branch(self, branch: str) -> str | None:
+        """The commit that our branch points to, None where there is no such branch."""
+        self._ours(branch)
+        try:
+            data = self._client.call("ref", branch=branch).data
+        except Missing:
+            return None
+        if answers.text(data, "ref") != f"refs/heads/{branch}":
+            return None
+        return answers.text(data, "object", "sha")
+
+    # -- the pull request -------------------------------------------------------------------------
+
+    def open_pull(self, title: str, body: str, branch: str, base: str) -> PullView:
+        """A draft pull request from our branch; where drafts do not exist, an open one that says
+        so. Raises `Exists` when there is one for this branch."""
+        sent: dict[str, Any] = {
+            "title": title,
+            "body": body,
+            "head": branch,
+            "base": base,
+            "draft": True,
+        }
+        draft = True
+        try:
+            data = self._client.call("create_pull", body=sent).data
+        except Refused as refusal:
+            if isinstance(refusal, Exists) or NO_DRAFTS not in str(refusal).lower():
+                raise
+            draft = False
+            plain = {"title": f"[draft] {title}", "body": body + INSTEAD_OF_DRAFT, "draft": draft}
+            sent.update(plain)
+            data = self._client.call("create_pull", body=sent).data
+        made = answers.pull_view(data)
+        view = answers.pull_view(self._client.call("pull", number=made.number, settle=True).data)
+        _same("pull request's head", view.head_ref, branch)
+        _same("pull request's repository", view.head_repository, self._client.repository.id)
+        _same("pull request's base", view.base_ref, base)
+        _same("pull request's draft state", view.draft, draft)
+        return view
+
+    def find_pull(self, branch: str) -> PullView | None:
+        """The pull request of our branch: an open one first, else the newest; None without."""
+        self._ours(branch)
+        ask = {"head": f"{self._client.repository.owner}:{branch}", "state": "all"}
+        found = [answers.pull_view(one) for one in self._client.pages("pulls", ask)]
+        own = [
+            one
+            for one in found
+            if one.head_ref == branch and one.head_repository == self._client.repository.id
+        ]
+        return max(own, key=lambda one: (one.state == "open", one.number), default=None)
+
+    def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
+        """Set what is not None; the answer is what GitHub has then."""
+        sent = {key: value for key, value in (("title", title), ("body", body)) if value}
+        data = self._twice(lambda: self._client.call("update_pull", body=sent, number=number)).data
+        view = answers.pull_view(data)
+        _same("pull request", view.number, number)
+        return view
+
+    # -- evidence and conversation ----------------------------------------------------------------
+
+    def check_run(
+        self,
+        name: str,
+        head: str,
+        external_id: str,
+        conclusion: str,
+        title: str,
+        summary: str,
+        text: str,
+    ) -> int:
+        """One completed check run for `external_id` on `head`; an earlier one is brought up to
+        date instead of making another."""
+        output = {"title": title, "summary": summary, **({"text": text} if text else {})}
+        state = {"status": "completed", "conclusion": conclusion, "output": output}
+
+        def find() -> int | None:
+            runs = self._client.pages("check_runs", {"check_name": name}, "check_runs", sha=head)
+            for one in runs:
+                same = answers.part(one, "external_id") == external_id
+                if same and answers.part(one, "name") == name and self._made(one, "app"):
+                    return answers.number(one, "id")
+            return None
+
+        found = find()
+        if found is None:
+            body = {"name": name, "head_sha": head, "external_id": external_id, **state}
+            data = self._looking(lambda: self._client.call("create_check", body=body).data, find)
+            if isinstance(data, int):
+                found = data
+        if found is not None:
+            known = found
+            data = self._twice(
+                lambda: self._client.call("update_check", body=state, check_run=known)
+            ).data
+        _same("check run's commit", answers.text(data, "head_sha"), head)
+        _same("check run's conclusion", answers.part(data, "conclusion"), conclusion)
+        return answers.number(data, "id")
+
+    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
+        """One comment with `marker` on an issue: the known one, else the one that carries the
+        marker, is edited; else it is created. A locked issue is a `Refused`."""
+        if marker not in body:
+            raise ForbiddenCall("A comment without its marker could not be found again")
+        if known:
+            try:
+                return self._edited(known, body)
+            except Missing:
+                pass  # somebody deleted it: look for it, or write a new one
+        found = self._marked(issue, marker)
+        if found is None:
+            made = self._looking(
+                lambda: self._client.call("create_comment", body={"body": body}, number=issue).data,
+                lambda: self._marked(issue, marker),
+            )
+            return answers.number(made, "id") if isinstance(made, dict) else _first(made)
+        number, text = found
+        return number if text == body else self._edited(number, body)
+
+    def add_labels(self, issue: int, labels: Sequence[str]) -> None:
+        """Put labels on an issue; one that the repository does not know is created first."""
+        body = {"labels": list(labels)}
+        try:
+            self._twice(lambda: self._client.call("add_labels", body=body, number=issue))
+        except Refused as refusal:
+            if refusal.status not in (404, 422):
+                raise
+            for name in labels:
+                self._known_label(name)
+            self._twice(lambda: self._client.call("add_labels", body=body, number=issue))
+
+    def remove_label(self, issue: int, label: str) -> None:
+        """Take a label off; one that is not there is off already."""
+        try:
+            self._twice(lambda: self._client.call("remove_label", number=issue, label=label))
+        except Missing:
+            return
+
+    def react(self, issue: int, content: str) -> None:
+        """A reaction; GitHub keeps one of a kind for each account."""
+        body = {"content": content}
+        self._twice(lambda: self._client.call("react", body=body, number=issue))
+
+    # -- how ---------------------------------------------------------------------------------------
+
+    def _entry(self, one: FileWrite) -> dict[str, Any]:
+        entry: dict[str, Any] = {"path": one.path, "mode": "100644", "type": "blob"}
+        if one.data is None:
+            return {**entry, "sha": None}
+        if one.mode not in MODES:
+            raise ForbiddenCall(f"{one.path!r} has the mode {one.mode:o}, which is never published")
+        entry["mode"] = MODES[one.mode]
+        inline = _inline(one.data)
+        if inline is not None:
+            return {**entry, "content": inline}
+        body = {"content": base64.b64encode(one.data).decode(), "encoding": "base64"}
+        data = self._twice(lambda: self._client.call("create_blob", body=body)).data
+        _same(f"blob of {one.path!r}", answers.text(data, "sha"), blob_id(one.data))
+        return {**entry, "sha": blob_id(one.data)}
+
+    def _twice(self, send: Callable[[], T]) -> T:
+        """A write that may happen twice without harm, sent once more when its answer was lost."""
+        try:
+            return send()
+        except Uncertain:
+            self._client.settle(LOOKS[0])
+            return send()
+
+    def _looking(self, send: Callable[[], Any], find: Callable[[], T | None]) -> Any | T:
+        """A write that must not happen twice: when its answer was lost, look for its effect."""
+        try:
+            return send()
+        except Uncertain:
+            for pause in LOOKS:
+                self._client.settle(pause)
+                found = find()
+                if found is not None:
+                    return found
+            raise
+
+    def _edited(self, comment: int, body: str) -> int:
+        data = self._twice(
+            lambda: self._client.call("update_comment", body={"body": body}, comment=comment)
+        ).data
+        _same("comment", answers.number(data, "id"), comment)
+        return comment
+
+    def _marked(self, issue: int, marker: str) -> tuple[int, str] | None:
+        """Our own comment that carries `marker`, through all pages; the oldest one."""
+        for one in self._client.pages("comments", {}, number=issue):
+            body = answers.part(one, "body")
+            if isinstance(body, str) and marker in body and self._made(one):
+                return answers.number(one, "id"), body
+        return None
+
+    def _made(self, one: Mapping[str, Any], key: str = "performed_via_github_app") -> bool:
+        """Whether our App made it; never decided by a login's spelling."""
+        app = answers.part(one, key)
+        return self._app in (str(answers.part(app, "id")), answers.part(app, "client_id"))
+
+    def _known_label(self, name: str) -> None:
+        body = {"name": name, "color": LABEL_COLOR, "description": "Set by Patchwarrant"}
+        try:
+            self._twice(lambda: self._client.call("create_label", body=body))
+        except Exists:
+            return
+
+    def _ours(self, branch: str) -> None:
+        if branch != self._client.branch or not BRANCH.fullmatch(branch):
+            raise ForbiddenCall(f"{branch!r} is not the branch that this run is bound to")
+
+
+def _inline(data: bytes) -> str | None:
+    """The bytes as text for a tree's inline content, None where they need a blob of their own."""
+    if not data or b"\0" in data:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _first(found: Any) -> int:
+    number, _text = found
+    return int(number)
+
+
+def _same(what: str, given: object, expected: object) -> None:
+    if given != expected:
+        raise IntegrityError(
+            f"The {what} that GitHub names is {given!r}, not {expected!r}; nothing more was sent"
+        )

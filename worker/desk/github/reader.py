@@ -1,0 +1,91 @@
+"""Live reads of one repository: `ports.GitHubReader` over the REST API."""
+
+from __future__ import annotations
+
+import hashlib
+
+from app.domain.errors import IntegrityError, Missing, Refused
+from app.domain.event import Repository
+from app.domain.ports import IssueView
+from worker.desk.github import answers
+from worker.desk.github.http import Client
+
+ROLES = ("admin", "maintain", "write", "triage", "read", "none")
+
+
+class Reader:
+    """Reads through a client of the phase `authorize`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def repository(self) -> tuple[Repository, str, bool]:
+        """(the repository as it is called now, default branch, archived)."""
+        data = self._client.call("repository").data
+        expected = self._client.repository
+        if answers.number(data, "id") != expected.id:
+            raise IntegrityError("GitHub answered for another repository than the one asked for")
+        now = Repository(
+            expected.id, answers.text(data, "owner", "login"), answers.text(data, "name")
+        )
+        return now, answers.text(data, "default_branch"), answers.flag(data, "archived")
+
+    def role(self, login: str, account: int = 0) -> str:
+        """The account's role; a custom one by its base role; "none" for anything unclear."""
+        try:
+            data = self._client.call("role", username=login).data
+        except Missing:
+            return "none"
+        if answers.text(data, "user", "login").casefold() != login.casefold():
+            return "none"
+        if account and answers.number(data, "user", "id") != account:
+            return "none"  # the login belongs to somebody else by now
+        for key in ("role_name", "permission"):
+            role = answers.part(data, key)
+            if role in ROLES:
+                return str(role)
+        return "none"
+
+    def issue(self, number: int) -> IssueView:
+        """The issue now. Raises `Missing` when it was deleted or transferred."""
+        view = answers.issue_view(self._client.call("issue", number=number).data)
+        if view.number != number:
+            raise IntegrityError(f"GitHub answered with issue {view.number}, not {number}")
+        return view
+
+    def branch(self, name: str) -> str:
+        """The commit that a branch points to, from the refs API alone."""
+        data = self._client.call("ref", branch=name).data
+        if answers.text(data, "ref") != f"refs/heads/{name}":
+            raise Missing(f"There is no branch {name!r}", 404)
+        if answers.text(data, "object", "type") != "commit":
+            raise Refused(f"The branch {name!r} points to something that is no commit")
+        return answers.text(data, "object", "sha")
+
+    def file(self, path: str, commit: str) -> tuple[bytes, str] | None:
+        """(bytes, blob id) of a plain file at a commit, None where there is none.
+
+        Raises `IntegrityError` when bytes and id do not belong together.
+        """
+        try:
+            data = self._client.call("file", ask={"ref": commit}, path=path).data
+        except Missing:
+            return None
+        found = answers.content(data)
+        blob = answers.text(data, "sha")
+        if blob_id(found) != blob:
+            raise IntegrityError(f"The bytes of {path} are not those of the blob {blob}")
+        return found, blob
+
+    def tree_of(self, commit: str) -> str:
+        """The tree id of a commit."""
+        view = answers.commit_view(self._client.call("read_commit", sha=commit).data)
+        if view.sha != commit:
+            raise IntegrityError(f"GitHub answered with commit {view.sha}, not {commit}")
+        return view.tree
+
+
+def blob_id(data: bytes) -> str:
+    """The git id of a blob."""
+    head = b"blob %d\0" % len(data)
+    return hashlib.sha1(head + data, usedforsecurity=False).hexdigest()

@@ -1,0 +1,65 @@
+"""What the desk's stages are given: one run's lease, ways to GitHub by phase, the desk's rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.budget import Limits
+from app.domain.errors import Reason
+from app.domain.event import Event
+from app.domain.permissions import Phase
+from app.domain.ports import GitHubReader, GitHubWriter, Hold
+from app.domain.repo_config import RepoConfig
+from app.domain.run import Run
+
+FIX_LABEL = "agent:fix"
+RUNNING = "agent:running"
+DONE = "agent:done"
+INCOMPLETE = "agent:incomplete"
+NEEDS_INFO = "agent:needs-info"
+FAILED = "agent:failed"
+CANCELLED = "agent:cancelled"
+OURS = (RUNNING, DONE, INCOMPLETE, NEEDS_INFO, FAILED, CANCELLED)
+
+Read = Callable[[Run], AbstractContextManager[GitHubReader]]
+Write = Callable[[Run, Phase], AbstractContextManager[GitHubWriter]]
+
+
+@dataclass(frozen=True)
+class DeskKit:
+    """One held run's kit.
+
+    `read` and `write` give a client with a token of its own, revoked at the end of the block.
+    `event` finds the signed trigger; `config_of` reads the configuration file's bytes and raises
+    `ConfigError`; `statement` makes the in-toto statement's bytes of a run and a commit, `sign`
+    its DSSE envelope; `paused` says whether the operator paused all work; `now` is Redis
+    milliseconds. `owners` is the operator's allow-list in lower case; empty refuses all.
+    `server_url` is where people look at GitHub's pages.
+    """
+
+    hold: Hold
+    read: Read
+    write: Write
+    event: Callable[[str], Event | None]
+    config_of: Callable[[bytes], RepoConfig]
+    statement: Callable[[Run, str], bytes]
+    sign: Callable[[bytes], dict[str, Any]]
+    paused: Callable[[], bool]
+    now: Callable[[], int]
+    owners: frozenset[str]
+    ceiling: Limits
+    server_url: str = "https://github.com"
+
+
+def envelope_bytes(envelope: dict[str, Any]) -> bytes:
+    """A signed envelope as it is kept and hashed: canonical JSON."""
+    return json.dumps(envelope, sort_keys=True, separators=(",", ":")).encode()
+
+
+def ending_label(reason: Reason) -> str:
+    """The label that says how a run without a pull request ended."""
+    return {Reason.NEEDS_INFO: NEEDS_INFO, Reason.CANCELLED: CANCELLED}.get(reason, FAILED)

@@ -1,0 +1,64 @@
+"""Signs for people on an issue: labels, the sticky comment. A refusal of them ends no run (P38)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from app.domain import report
+from app.domain.errors import Refused
+from app.domain.ports import GitHubWriter, Hold
+from app.domain.record import Kept
+from app.domain.run import Run
+from worker.desk.intents import done
+from worker.desk.kit import FIX_LABEL, OURS
+
+STICKY = "status"  # intent: the sticky comment
+
+
+def status_marker(change: str) -> str:
+    """How a Change's one sticky comment is found again."""
+    return f"<!-- patchwarrant:status:{change} -->"
+
+
+def ending_marker(run: str) -> str:
+    """How a run's one comment about its ending is found again."""
+    return f"<!-- patchwarrant:ending:{run} -->"
+
+
+def tolerant(hold: Hold, act: Callable[[], object]) -> bool:
+    """Do `act`; False, and a note in the journal, where GitHub refuses it (locked, deleted)."""
+    try:
+        act()
+    except Refused as refusal:
+        hold.note(Kept.NOTE, {"untold": str(refusal)})
+        return False
+    return True
+
+
+def sticky(hold: Hold, writer: GitHubWriter, run: Run, now_ms: int) -> int:
+    """Show the run's state in its Change's sticky comment; the comment's id, 0 where that is
+    refused. The id is kept before the run is, so that a crash leads to no second comment."""
+    kept = (done(hold, STICKY) or {}).get("comment", 0)
+    known = run.status_comment or int(kept)
+    link = run.publication.pull_url
+    body = report.status(run, max(0, now_ms - run.created), link)
+    found: list[int] = []
+
+    def show() -> None:
+        found.append(writer.comment(run.issue, body, status_marker(run.change), known))
+
+    if not tolerant(hold, show):
+        return 0
+    if found[0] != kept:
+        hold.fulfil(STICKY, {"comment": found[0]})
+    return found[0]
+
+
+def relabel(writer: GitHubWriter, issue: int, present: Sequence[str], label: str) -> None:
+    """Put `label` on the issue and take the trigger's and our other labels off it."""
+    shown = {name.casefold(): name for name in present}
+    if label.casefold() not in shown:
+        writer.add_labels(issue, [label])
+    for other in (FIX_LABEL, *OURS):
+        if other != label and other.casefold() in shown:
+            writer.remove_label(issue, shown[other.casefold()])

@@ -1,0 +1,166 @@
+"""Admit: who asks, may they, is the request good enough, what does the run stand on -> Contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from app.domain.contract import Contract
+from app.domain.errors import Halt, Missing, Reason, Refused
+from app.domain.event import Event
+from app.domain.intake import criteria_of, request_of, require
+from app.domain.permissions import Phase
+from app.domain.ports import GitHubReader, GitHubWriter, IssueView
+from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, limits_of
+from app.domain.run import Run
+from app.domain.state import Signal
+from worker.desk.authority import AGAIN, owner_refused, require_repository, require_role
+from worker.desk.faults import guarded
+from worker.desk.intents import done
+from worker.desk.kit import RUNNING, DeskKit
+from worker.desk.notices import relabel, sticky, tolerant
+
+LABELS = "labels"  # intent: agent:fix was replaced by agent:running
+
+
+def admit(kit: DeskKit) -> Callable[[Run], Run]:
+    """The stage: acknowledges, authorises, reads what the run stands on, finds the criteria.
+
+    Ends with a Contract, or `Halt` (refused, needs-info, config-error, …), or `Park` (GitHub).
+    """
+
+    def stage(run: Run) -> Run:
+        _by_our_rules(kit, run)
+        event = _event(kit, run)
+        with kit.write(run, Phase.STATUS) as writer:
+            tolerant(kit.hold, lambda: writer.react(run.issue, "eyes"))
+            with kit.read(run) as reader:
+                default = require_repository(reader, kit.owners)
+                issue = _issue(kit, run, reader, event)
+                require_role(run, reader)
+                run = replace(run, status_comment=_acknowledged(kit, run, writer, issue))
+                commit, branch, config, source = _base(kit, reader, default)
+        request = request_of(event)
+        criteria = criteria_of(request)
+        require(request, criteria)
+        limits = limits_of(config, kit.ceiling)
+        contract = Contract(request, criteria, branch, commit, config, source, limits)
+        return replace(run, contract=contract).moved(Signal.DONE)
+
+    return guarded(stage)
+
+
+def _by_our_rules(kit: DeskKit, run: Run) -> None:
+    """What needs no request to anybody."""
+    owner = run.repository.owner
+    if run.requester.kind != "User":
+        raise Halt(
+            Reason.REFUSED_ROLE,
+            f"{run.requester.login} is a {run.requester.kind.lower()}, and only people start runs.",
+            "A person with write access sets the label `agent:fix`.",
+        )
+    if owner.casefold() not in kit.owners:
+        raise owner_refused(owner)
+    if kit.paused():
+        raise Halt(
+            Reason.REFUSED_PAUSED,
+            "The operator has paused all work.",
+            f"Wait until it is resumed. {AGAIN}",
+        )
+
+
+def _event(kit: DeskKit, run: Run) -> Event:
+    event = kit.event(run.event)
+    if event is None:
+        raise Halt(
+            Reason.NEEDS_OPERATOR,
+            "The signed request of this run is not in the ledger any more.",
+            "Set the label `agent:fix` again.",
+        )
+    return event
+
+
+def _issue(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> IssueView:
+    try:
+        issue = reader.issue(run.issue)
+    except Missing as gone:
+        raise _no_issue("it is not there any more (deleted or transferred)") from gone
+    labels = {label.casefold() for label in issue.labels}
+    replaced = kit.hold.intent(LABELS) is not None
+    if issue.is_pull:
+        raise _no_issue("it is a pull request")
+    if issue.state != "open":
+        raise _no_issue(f"it is {issue.state}")
+    if issue.locked:
+        raise _no_issue("its conversation is locked, so nothing could be asked or reported")
+    if not replaced and event.label.casefold() not in labels:
+        raise _no_issue(f"the label `{event.label}` was taken off before the run began")
+    return issue
+
+
+def _no_issue(why: str) -> Halt:
+    return Halt(
+        Reason.REFUSED_ISSUE,
+        f"This issue cannot be worked on: {why}.",
+        "Label an open issue with `agent:fix`.",
+    )
+
+
+def _acknowledged(kit: DeskKit, run: Run, writer: GitHubWriter, issue: IssueView) -> int:
+    """Replace the trigger's label, show the sticky comment; its id, 0 where none is possible."""
+    if done(kit.hold, LABELS) is None:
+        kit.hold.intend(LABELS, {"add": RUNNING})
+        tolerant(kit.hold, lambda: relabel(writer, run.issue, issue.labels, RUNNING))
+        kit.hold.fulfil(LABELS, {})
+    return sticky(kit.hold, writer, run, kit.now())
+
+
+def _base(kit: DeskKit, reader: GitHubReader, default: str) -> tuple[str, str, RepoConfig, str]:
+    """(base commit, base branch, configuration, its blob id), from the refs API alone."""
+    commit = _tip(reader, default)
+    config, source = _config(kit, reader, commit)
+    if not config.base or config.base == default:
+        return commit, default, config, source
+    other = _tip(reader, config.base)
+    _, same = _config(kit, reader, other)
+    if same != source:
+        raise Halt(
+            Reason.CONFIG_ERROR,
+            f"`base` names `{config.base}`, whose {CONFIG_PATH} differs from that of `{default}`.",
+            f"Make both files equal, or remove `base`. {AGAIN}",
+        )
+    return other, config.base, config, source
+
+
+def _tip(reader: GitHubReader, branch: str) -> str:
+    try:
+        return reader.branch(branch)
+    except Missing as gone:
+        raise Halt(
+            Reason.BASE_LOST,
+            f"There is no branch `{branch}` to stand on.",
+            f"Create it, or name another one as `base` in {CONFIG_PATH}. {AGAIN}",
+        ) from gone
+    except Refused as refusal:
+        if refusal.status != 409:
+            raise
+        raise Halt(
+            Reason.EMPTY_REPOSITORY,
+            "The repository has no commit yet, so there is nothing to change.",
+            f"Push a first commit. {AGAIN}",
+        ) from refusal
+
+
+def _config(kit: DeskKit, reader: GitHubReader, commit: str) -> tuple[RepoConfig, str]:
+    found = reader.file(CONFIG_PATH, commit)
+    if found is None:
+        return RepoConfig(), ""
+    data, blob = found
+    try:
+        return kit.config_of(data), blob
+    except ConfigError as error:
+        raise Halt(
+            Reason.CONFIG_ERROR,
+            f"{CONFIG_PATH} cannot be used: {error}",
+            f"Mend that line on the default branch. {AGAIN}",
+        ) from error

@@ -1,0 +1,320 @@
+"""Publish: the testified tree, and nothing else, as commit, ref, draft pull request, check run.
+
+Order (design, sections 3 and 4): tree -> commit -> signed statement -> ref -> draft PR -> check
+run -> sticky comment -> labels. Every external write is an intent, recorded before and after; an
+unknown outcome is looked for and adopted. Each group of writes has a token of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from app.domain import report
+from app.domain.contract import Contract
+from app.domain.edit import Candidate, Delta
+from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
+from app.domain.evidence import Result, Verdict
+from app.domain.permissions import Phase
+from app.domain.ports import FileWrite, GitHubWriter, PullView
+from app.domain.record import Kept
+from app.domain.repo_config import OnStop
+from app.domain.run import Publication, Run, branch_name
+from app.domain.state import Signal
+from worker.desk.authority import require_repository, require_role
+from worker.desk.faults import guarded
+from worker.desk.intents import Record, done, once
+from worker.desk.kit import DONE, INCOMPLETE, DeskKit, envelope_bytes
+from worker.desk.notices import relabel, sticky, tolerant
+
+CHECK = "patchwarrant/evidence"
+# A verdict that is not passed turns the check action_required: neutral or skipped would satisfy a
+# required check, and failure is the word for the repository's own tests.
+CONCLUSIONS = {
+    Result.PASSED: "success",
+    Result.PARTIAL: "action_required",
+    Result.FAILED: "action_required",
+}
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is published: all of one run, checked to belong together."""
+
+    run: Run
+    contract: Contract
+    candidate: Candidate
+    verdict: Verdict
+    branch: str
+
+
+def publish(kit: DeskKit) -> Callable[[Run], Run]:
+    """The stage. Ends complete with every part of `Publication` read back, or `Halt`, `Park`."""
+
+    def stage(run: Run) -> Run:
+        work = _certified(run)
+        _wanted_as_draft(work)
+        labels = _still_allowed(kit, run, begun=kit.hold.intent("branch") is not None)
+        base_tree, commit = _git(kit, work)
+        envelope = str((done(kit.hold, "statement") or {})["envelope"])
+        published = Publication(work.branch, commit)
+        run = replace(run, publication=published)
+        facts = _facts(kit, run, base_tree, envelope)
+        pull = _pull(kit, replace(work, run=run), facts)
+        published = replace(published, pull=pull.number, pull_url=pull.url)
+        run = replace(run, publication=published)
+        published = replace(published, check_run=_check(kit, replace(work, run=run), facts))
+        complete = replace(run, publication=published).moved(Signal.DONE)
+        return _told(kit, complete, labels, work.verdict)
+
+    return guarded(stage)
+
+
+def _certified(run: Run) -> _Work:
+    """The run's parts; `IntegrityError` unless a verdict was recorded on that very tree."""
+    contract, candidate, verdict = run.contract, run.candidate, run.verdict
+    if contract is None or candidate is None or verdict is None:
+        raise IntegrityError("There is no verdict on a candidate, and nothing else is published.")
+    if verdict.tree != candidate.tree or verdict.base_commit != contract.base_commit:
+        raise IntegrityError(
+            f"The verdict speaks of tree {verdict.tree} on {verdict.base_commit}, the candidate is "
+            f"tree {candidate.tree} on {contract.base_commit}."
+        )
+    if verdict.result is Result.PASSED and run.halt is not None:
+        raise IntegrityError("A run that stopped early has a verdict that says passed.")
+    return _Work(run, contract, candidate, verdict, branch_name(run.issue, run.change))
+
+
+def _wanted_as_draft(work: _Work) -> None:
+    """Partial work becomes a draft only where the repository's configuration wants that."""
+    on_stop = work.contract.config.on_stop
+    if work.verdict.result is Result.PASSED or on_stop is OnStop.DRAFT:
+        return
+    halt = work.run.halt
+    raise Halt(
+        halt.reason if halt else Reason.MERGE_GATE,
+        work.verdict.wall or "The required checks did not all pass.",
+        f"`on_stop: {on_stop}` is configured, so no pull request was opened.",
+    )
+
+
+def _still_allowed(kit: DeskKit, run: Run, *, begun: bool) -> tuple[str, ...]:
+    """Ask again, live, before anything is published; the issue's labels.
+
+    Once the ref may exist (`begun`), what was begun is finished: half of it would help nobody.
+    """
+    with kit.read(run) as reader:
+        require_repository(reader, kit.owners)
+        try:
+            issue = reader.issue(run.issue)
+        except Missing:
+            if not begun:
+                raise _unwanted("is not there any more") from None
+            return ()
+        if not begun:
+            require_role(run, reader)
+            if issue.state != "open":
+                raise _unwanted(f"is {issue.state}")
+        return issue.labels
+
+
+def _unwanted(why: str) -> Halt:
+    return Halt(
+        Reason.CANCELLED,
+        f"The issue {why}, so nothing was published.",
+        "Open it and set the label `agent:fix` for a new run.",
+    )
+
+
+def _change_set(kit: DeskKit, candidate: Candidate) -> list[FileWrite]:
+    """The bytes of every changed path, from the artifact store by their hash."""
+    files = []
+    for change in candidate.changes:
+        data = kit.hold.get(change.blob) if change.blob else None
+        if data is not None and hashlib.sha256(data).hexdigest() != change.blob:
+            raise IntegrityError(f"The artifact of {change.path!r} is not what it is named after.")
+        files.append(FileWrite(change.path, change.mode, data))
+    return files
+
+
+def _git(kit: DeskKit, work: _Work) -> tuple[str, str]:
+    """(base tree, commit): objects, signed statement, then the one ref, each read back."""
+    ready, found = done(kit.hold, "branch"), done(kit.hold, "commit")
+    if ready is not None and found is not None:
+        return str(found["base_tree"]), str(ready["commit"])
+    with kit.write(work.run, Phase.GIT) as writer:
+        record = once(
+            kit.hold,
+            "commit",
+            {"tree": work.candidate.tree},
+            lambda: _committed(kit, work, writer),
+            lambda: None,  # an orphan commit of an earlier attempt harms nobody
+        )
+        _signed(kit, work.run, str(record["commit"]))
+        branch = once(
+            kit.hold,
+            "branch",
+            {"branch": work.branch, "commit": record["commit"]},
+            lambda: _branched(writer, work.branch, str(record["commit"])),
+            lambda: _adopted(writer, work, str(record["commit"])),
+        )
+        commit = str(branch["commit"])
+        view = writer.commit_view(commit)
+        if writer.find_branch(work.branch) != commit or view.tree != work.verdict.tree:
+            raise IntegrityError(
+                f"The branch {work.branch} does not show the tree {work.verdict.tree} that was "
+                "checked; no pull request was opened."
+            )
+    if commit != record["commit"]:  # an adopted commit gets a statement of its own
+        _signed(kit, work.run, commit)
+    return str(record["base_tree"]), commit
+
+
+def _committed(kit: DeskKit, work: _Work, writer: GitHubWriter) -> Record:
+    base = writer.commit_view(work.contract.base_commit).tree
+    writer.tree(base, _change_set(kit, work.candidate), work.candidate.tree)
+    message = report.commit_message(work.run)
+    commit, verified = writer.commit(message, work.candidate.tree, work.contract.base_commit)
+    return {"commit": commit, "verified": verified, "base_tree": base}
+
+
+def _branched(writer: GitHubWriter, branch: str, commit: str) -> Record:
+    writer.create_branch(branch, commit)
+    return {"commit": commit}
+
+
+def _adopted(writer: GitHubWriter, work: _Work, commit: str) -> Record | None:
+    """The branch as an earlier attempt of this run left it; foreign work is never touched."""
+    found = writer.find_branch(work.branch)
+    if found is None:
+        return None
+    view = writer.commit_view(found)
+    trailer = f"Agent-Run: {work.run.id}"
+    ours = (
+        view.tree == work.candidate.tree
+        and view.parents == (work.contract.base_commit,)
+        and trailer in view.message.splitlines()
+    )
+    if found != commit and not ours:
+        raise Refused(
+            f"The branch {work.branch} exists already and holds other work ({found}); it was left "
+            "as it is. Delete or rename it",
+            422,
+        )
+    return {"commit": found}
+
+
+def _signed(kit: DeskKit, run: Run, commit: str) -> None:
+    """Build and sign the statement about this commit and keep the envelope, once."""
+    known = done(kit.hold, "statement")
+    if known is not None and known.get("commit") == commit:
+        return
+    statement = kit.statement(run, commit)
+    envelope = envelope_bytes(kit.sign(statement))
+    kit.hold.fulfil("statement", {"commit": commit, "envelope": kit.hold.put(envelope)})
+
+
+def _facts(kit: DeskKit, run: Run, base_tree: str, envelope: str) -> report.Facts:
+    commit = done(kit.hold, "commit") or {}
+    return report.Facts(
+        repository_url=f"{kit.server_url}/{run.repository.full_name}",
+        deltas=_deltas(kit, run),
+        logs={result.check: result.tail for result in run.results if result.tail},
+        base_tree=base_tree,
+        envelope=envelope,
+        verified=commit.get("verified") is True,
+    )
+
+
+def _deltas(kit: DeskKit, run: Run) -> tuple[Delta, ...]:
+    """Line counts as the gate noted them from the trees; without them () and paths alone."""
+    for entry in reversed(kit.hold.entries()):
+        noted = entry.data.get("deltas") if entry.kind is Kept.NOTE else None
+        if isinstance(noted, list):
+            return tuple(Delta(str(one[0]), *(int(part) for part in one[1:5])) for one in noted)
+    return ()
+
+
+def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
+    """The one pull request of this branch: opened as a draft, or adopted and brought up to date."""
+    run = work.run
+    with kit.write(run, Phase.PULL) as writer:
+        record = once(
+            kit.hold,
+            "pull",
+            {"branch": work.branch},
+            lambda: _opened(writer, work, facts),
+            lambda: _found(writer, work),
+        )
+        view = writer.find_pull(work.branch)
+        if view is None or view.number != record["number"]:
+            raise Missing(f"The pull request {record['number']} cannot be found", 404)
+        if view.state != "open":
+            raise Halt(
+                Reason.CANCELLED,
+                f"The pull request #{view.number} was {view.state} by somebody, and stays so.",
+                "Set the label `agent:fix` on the issue for a new one.",
+            )
+        if view.head_sha != run.publication.commit:
+            raise IntegrityError(
+                f"The pull request #{view.number} shows {view.head_sha}, not the commit "
+                f"{run.publication.commit} that the evidence names."
+            )
+        numbered = replace(
+            run, publication=replace(run.publication, pull=view.number, pull_url=view.url)
+        )
+        body = report.merge_body(view.body, report.pull_body(numbered, facts))
+        return view if _alike(body, view.body) else writer.update_pull(view.number, None, body)
+
+
+def _opened(writer: GitHubWriter, work: _Work, facts: report.Facts) -> Record:
+    title, body = report.pull_title(work.run), report.pull_body(work.run, facts)
+    view = writer.open_pull(title, body, work.branch, work.contract.base_branch)
+    return {"number": view.number, "url": view.url}
+
+
+def _found(writer: GitHubWriter, work: _Work) -> Record | None:
+    view = writer.find_pull(work.branch)
+    return None if view is None else {"number": view.number, "url": view.url}
+
+
+def _alike(one: str, other: str) -> bool:
+    """Equal as GitHub keeps text: line ends and the blank end do not count."""
+    return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
+
+
+def _check(kit: DeskKit, work: _Work, facts: report.Facts) -> int:
+    """The evidence as a check run on the head commit; its id."""
+    known = done(kit.hold, "check")
+    if known is not None:
+        return int(known["id"])
+    run = work.run
+    title, summary, text = report.check_output(run, facts)
+    conclusion = CONCLUSIONS[work.verdict.result]
+    with kit.write(run, Phase.EVIDENCE) as writer:
+
+        def make() -> Record:
+            head = run.publication.commit
+            return {
+                "id": writer.check_run(CHECK, head, run.id, conclusion, title, summary, text)
+            }
+
+        # The writer looks for a check run with this external id before it makes one.
+        return int(once(kit.hold, "check", {"name": CHECK}, make, make)["id"])
+
+
+def _told(kit: DeskKit, run: Run, labels: tuple[str, ...], verdict: Verdict) -> Run:
+    """Sticky comment and labels, after everything that they speak of was read back."""
+    label = DONE if verdict.result is Result.PASSED else INCOMPLETE
+    with kit.write(run, Phase.STATUS) as writer:
+        comment = sticky(kit.hold, writer, run, kit.now())
+        tolerant(kit.hold, lambda: relabel(writer, run.issue, labels, label))
+    return replace(run, status_comment=comment or run.status_comment)
+
+
+def read_envelope(data: bytes) -> Mapping[str, object]:
+    """A kept envelope back as a mapping."""
+    found: Mapping[str, object] = json.loads(data)
+    return found

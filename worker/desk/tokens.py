@@ -1,0 +1,186 @@
+"""Tokens by run and phase: minted, sealed in the ledger, used, revoked, dropped, in this order.
+
+What a crash leaves behind lies sealed on the shelf, so that the keeper can revoke it. The runner's
+fetch token goes the same way and is sealed once more, to the one-time key of the runner's request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from app.domain.errors import Fault, Halt, IntegrityError, Park, Unavailable
+from app.domain.permissions import Phase, permissions
+from app.domain.ports import Minter, Token
+from app.domain.run import Run
+from app.domain.state import OWNER, Role
+from worker.store.sealing import Seal, hand_over
+
+ATTEMPT_SECONDS = 30.0  # how long the runner should wait before it asks again
+log = logging.getLogger(__name__)
+
+
+class Kept(Protocol):
+    """A token as it lies on the shelf; `expires` in milliseconds."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def sealed(self) -> bytes: ...
+
+    @property
+    def expires(self) -> int: ...
+
+    @property
+    def run(self) -> str: ...
+
+
+class Shelf(Protocol):
+    """Where sealed tokens lie until they are revoked."""
+
+    def keep_token(self, name: str, sealed: bytes, expires_ms: int, run: str) -> None: ...
+
+    def tokens(self) -> list[Any]: ...
+
+    def drop_token(self, name: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Mints tokens for phases of runs. `new_id` gives a short random name part."""
+
+    shelf: Shelf
+    minter: Minter
+    seal: Seal
+    new_id: Callable[[], str]
+
+    @contextmanager
+    def phase(self, run: Run, phase: Phase) -> Iterator[Token]:
+        """A token for exactly this phase, revoked at the end of the block whatever happens.
+
+        Raises `Halt(INSTALLATION)`, `IntegrityError` (more was granted than asked), `Unavailable`.
+        """
+        name, token = self._kept(run, phase)
+        try:
+            yield token
+        finally:
+            self._end(name, token.secret)
+
+    def fetch(self, run: Run, public: str) -> dict[str, Any]:
+        """A read token for the runner, sealed to the one-time key `public`; kept until `revoke`."""
+        name, token = self._kept(run, Phase.FETCH)
+        try:
+            sealed = hand_over(public, name, token.secret.encode())
+        except IntegrityError:
+            self._end(name, token.secret)
+            raise
+        return {
+            "name": name,
+            "sealed": sealed,
+            "repository": token.repository.full_name,
+            "expires": token.expires,
+        }
+
+    def revoke(self, name: str, run: str) -> bool:
+        """Revoke the kept token `name` of `run`; False when there is none any more."""
+        for kept in self.shelf.tokens():
+            if kept.name == name and kept.run == run:
+                self.minter.revoke(self.seal.open(name, kept.sealed).decode())
+                self.shelf.drop_token(name)
+                return True
+        return False
+
+    def revoke_leftovers(self, now_ms: int, in_use: Callable[[str, Phase], bool]) -> int:
+        """Revoke every kept token whose run does not use it any more; how many went.
+
+        `in_use(run id, phase)` says whether that run still works in that phase.
+        """
+        gone = 0
+        for kept in self.shelf.tokens():
+            try:
+                if kept.expires > now_ms:
+                    if in_use(kept.run, phase_of(kept.name)):
+                        continue
+                    self.minter.revoke(self.seal.open(kept.name, kept.sealed).decode())
+            except IntegrityError as broken:  # sealed under an older secret: it ends by itself
+                log.warning("token %s stays until it expires: %s", kept.name, broken)
+                continue
+            except Fault as away:
+                log.warning("token %s could not be revoked yet: %s", kept.name, away)
+                continue
+            self.shelf.drop_token(kept.name)
+            gone += 1
+        return gone
+
+    def _kept(self, run: Run, phase: Phase) -> tuple[str, Token]:
+        name = f"{run.id}:{phase}:{self.new_id()}"
+        token = self.minter.mint(run.installation, run.repository.id, permissions(phase))
+        try:
+            sealed = self.seal.close(name, token.secret.encode())
+            self.shelf.keep_token(name, sealed, token.expires, run.id)
+        except BaseException:  # nobody else knows this token: end it now or never
+            self._end(name, token.secret)
+            raise
+        return name, token
+
+    def _end(self, name: str, secret: str) -> None:
+        try:
+            self.minter.revoke(secret)
+            self.shelf.drop_token(name)
+        except Fault as away:
+            log.warning("token %s could not be revoked yet; the keeper will: %s", name, away)
+
+
+def phase_of(name: str) -> Phase:
+    """The phase in a token's name. Raises `IntegrityError` for a name that is none of ours."""
+    try:
+        return Phase(name.split(":")[-2])
+    except (IndexError, ValueError):
+        raise IntegrityError(f"{name!r} is no token name of ours") from None
+
+
+def answer(
+    request: Mapping[str, Any],
+    held: Callable[[str], tuple[Run, int] | None],
+    tokens: Tokens,
+) -> dict[str, Any]:
+    """What the desk answers to a runner's token request; never raises an expected stop.
+
+    A request is `{"run", "fence", "public"}` for a token, or `{"run", "done": name}` to give one
+    back. `held` gives a run with the fence of its live lease. Answers: `{"name", "sealed",
+    "repository", "expires"}`, `{"revoked": bool}`, `{"wait": seconds, "why"}`,
+    `{"halt": {"reason", "message", "next_step"}}` or `{"refused": why}`.
+    """
+    run_id, done = request.get("run"), request.get("done")
+    try:
+        if isinstance(run_id, str) and isinstance(done, str):
+            return {"revoked": tokens.revoke(done, run_id)}
+        public = request.get("public")
+        found = held(run_id) if isinstance(run_id, str) else None
+        if found is None or not isinstance(public, str):
+            return {"refused": "The request names no run that is at work."}
+        run, fence = found
+        if OWNER[run.state] is not Role.RUNNER:
+            return {"refused": f"The run is in {run.state}, which is not a runner's state."}
+        if request.get("fence") != fence:
+            return {"refused": "The lease that asks is over."}
+        return tokens.fetch(run, public)
+    except Park as park:
+        return {"wait": park.seconds, "why": park.note}
+    except Unavailable as away:
+        return {"wait": away.retry_after or ATTEMPT_SECONDS, "why": str(away)}
+    except Halt as halt:
+        record = halt.record
+        return {
+            "halt": {
+                "reason": str(record.reason),
+                "message": record.message,
+                "next_step": record.next_step,
+            }
+        }
+    except Fault as fault:
+        return {"refused": str(fault)}

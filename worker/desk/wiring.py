@@ -1,0 +1,221 @@
+"""The desk's composition root: the App key, the signing key, and everything that writes."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+from app.domain.budget import Limits
+from app.domain.errors import Fault, Halt
+from app.domain.permissions import Phase
+from app.domain.record import JOB_EVENT
+from app.domain.run import Run
+from app.domain.state import Role, State
+from worker import jobs, logs, settings
+from worker.attest import statement
+from worker.attest.signing import Signer
+from worker.carry import Carrier, Crew
+from worker.config_file import config_of
+from worker.desk.connect import Access
+from worker.desk.events import EventDesk, handle_event
+from worker.desk.github.auth import App, KeyProblem, load_key
+from worker.desk.kit import DeskKit
+from worker.desk.progress import Progress
+from worker.desk.stages.admit import admit
+from worker.desk.stages.explain import explain
+from worker.desk.stages.publish import publish
+from worker.desk.tokens import Tokens, answer
+from worker.keeping import keep
+from worker.processes import supervise
+from worker.queue import Bell, listen
+from worker.store.connect import connect
+from worker.store.hold import LedgerHold
+from worker.store.ledger import Ledger
+from worker.store.sealing import Seal
+
+# What an operator's instance allows at most; a repository's configuration moves inside it.
+CEILING = Limits(
+    turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
+)
+UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Everything that lives as long as the process."""
+
+    held: settings.DeskSettings
+    ledger: Ledger
+    bell: Bell
+    access: Access
+    tokens: Tokens
+    signer: Signer
+
+    def crew(self, _run: Run, hold: LedgerHold) -> Crew:
+        """The stages for one held run."""
+        kit = DeskKit(
+            hold=hold,
+            read=self.access.read,
+            write=self.access.write,
+            event=self.ledger.event,
+            config_of=config_of,
+            statement=statement.build,
+            sign=self.signer.sign,
+            paused=lambda: bool(self.ledger.paused()),
+            now=self.ledger.now,
+            owners=frozenset(owner.lower() for owner in self.held.owners),
+            ceiling=CEILING,
+            server_url=self.held.server_url,
+        )
+        stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
+        return Crew(stages=stages, explain=explain(kit))
+
+    def carrier(self) -> Carrier:
+        return Carrier(
+            role=Role.DESK,
+            ledger=self.ledger,
+            crew=self.crew,
+            wake=self.wake,
+            clock=time.monotonic,
+            owner=f"desk-{secrets.token_hex(6)}",
+            lease_ms=self.held.lease_ms,
+            daily=self.held.daily,
+        )
+
+    def wake(self, run_id: str, role: Role) -> None:
+        self.bell.run(role, run_id, self.ledger.wake(run_id))
+
+    def event(self, key: str) -> None:
+        """Open or answer a run for an event, and carry it on at once."""
+        desk = EventDesk(
+            ledger=self.ledger,
+            write=self.access.write,
+            new_run_id=lambda: secrets.token_hex(6),
+            now=self.ledger.now,
+            owners=frozenset(owner.lower() for owner in self.held.owners),
+        )
+        run_id = handle_event(key, desk)
+        if run_id is None:
+            return
+        run = self.ledger.run(run_id)
+        if run is not None and run.state is not State.ADMIT:
+            self.wake(run_id, Role.RUNNER)  # it got its answer
+            return
+        self.carrier().carry(run_id)
+
+    def token(self, request_id: str) -> None:
+        """Answer the runner's token request."""
+        request = self.ledger.take_request(request_id)
+        if request is not None:
+            found: Mapping[str, object] = answer(request, self._held, self.tokens)
+            self.ledger.answer_request(request_id, found, 120)
+
+    def progress(self, run_id: str) -> None:
+        run = self.ledger.run(run_id)
+        if run is not None:
+            Progress(self.access.write, self.ledger.now)(run)
+
+    def _held(self, run_id: str) -> tuple[Run, int] | None:
+        row = self.ledger.row(run_id)
+        if row is None or row.lease <= self.ledger.now():
+            return None
+        return row.run, row.fence
+
+
+def main(door: settings.Door, _arguments: list[str]) -> int:
+    """`python -m worker desk`: admit, publish, explain until told to stop."""
+    held = settings.desk(door)
+    logs.configure([held.app_key.value, held.seal.value])
+    for warning in door.warnings:
+        sys.stderr.write(f"desk: warning: {warning}\n")
+    if not held.owners:
+        sys.stderr.write(
+            "desk: warning: PATCHWARRANT_OWNERS is empty, so every request is refused; "
+            "set it to the accounts that may use this instance, separated by commas\n"
+        )
+    try:
+        key = load_key(held.app_key.value)
+        Seal(held.seal.value)
+        Signer.load(held.signing_key)
+        Ledger(connect(held.redis_url)).check_server()
+    except (KeyProblem, ValueError, OSError, Halt) as problem:
+        sys.stderr.write(f"desk: {_words(problem)}\n")
+        return 2
+    gc.collect()
+    gc.freeze()  # what is imported by now stays shared between the forked workers
+    bodies: dict[str, Callable[[], None]] = {
+        f"worker-{number}": partial(_work, held, key) for number in range(held.workers)
+    }
+    bodies["keeper"] = partial(_keep, held, key)
+    supervise(bodies)
+    return 0
+
+
+def _words(problem: Exception) -> str:
+    if isinstance(problem, Halt):
+        return f"{problem.record.message} {problem.record.next_step}"
+    return str(problem)
+
+
+def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
+    redis = connect(held.redis_url)
+    ledger = Ledger(redis)
+    app = App(
+        held.app_id,
+        key,
+        held.api_url,
+        now=lambda: ledger.now() / 1000,
+        clock=time.monotonic,
+        sleep=time.sleep,
+    )
+    tokens = Tokens(ledger, app, Seal(held.seal.value), lambda: secrets.token_hex(4))
+    access = Access(tokens, held.api_url, held.app_id, held.write_pause, time.monotonic, time.sleep)
+    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key))
+
+
+def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    desk = _desk(held, key)
+    jobs.install(
+        event=desk.event,
+        run=lambda run_id: desk.carrier().carry(run_id),
+        token=desk.token,
+        progress=desk.progress,
+    )
+    listen(Role.DESK, partial(connect, held.redis_url))
+
+
+def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    desk = _desk(held, key)
+
+    def unheard(ledger: Ledger, bell: Bell) -> None:
+        """Events whose wake-up was lost."""
+        for event in ledger.unhandled_events(100, UNHANDLED_MS):
+            bell.ring(Role.DESK, JOB_EVENT, event, f"again-{event}-{ledger.now() // UNHANDLED_MS}")
+
+    def leftovers(ledger: Ledger, _bell: Bell) -> None:
+        """Tokens of phases that are over, of workers that died."""
+        if ledger.tokens():
+            desk.tokens.revoke_leftovers(ledger.now(), _in_use(ledger))
+
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
+
+
+def _in_use(ledger: Ledger) -> Callable[[str, Phase], bool]:
+    def in_use(run_id: str, phase: Phase) -> bool:
+        """A run with a live lease may be in the middle of a phase; a fetch is prepare's alone."""
+        try:
+            row = ledger.row(run_id)
+        except Fault:
+            return True
+        if row is None or row.lease <= ledger.now():
+            return False
+        return phase is not Phase.FETCH or row.run.state is State.PREPARE
+
+    return in_use

@@ -1,0 +1,84 @@
+"""RQ as a bell: wake-ups with an id in them, rung on one queue for each role."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import signal
+from collections.abc import Callable
+
+from redis import Redis
+from rq import Queue, Worker
+from rq.exceptions import DuplicateJobError
+from rq.job import Job
+from rq.serializers import JSONSerializer
+
+from app.domain.record import JOB_RUN, QUEUE_DESK, QUEUE_RUNS
+from app.domain.state import Role
+from worker.processes import die_with_parent
+
+QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
+JOB_SECONDS = 6 * 3600  # our own limits are far shorter; this only ends what they cannot
+FAILURE_SECONDS = 300
+
+
+class Bell:
+    """Rings wake-ups; ringing twice for the same thing is one wake-up."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.queues = {
+            role: Queue(name, connection=redis, serializer=JSONSerializer)
+            for role, name in QUEUES.items()
+        }
+
+    def ring(self, role: Role, job: str, argument: str, job_id: str) -> None:
+        """Enqueue `job(argument)` for `role` under an id made of letters, digits, `-` and `_`."""
+        try:
+            self.queues[role].enqueue(
+                job,
+                argument,
+                job_id=job_name(job_id),
+                unique=True,
+                result_ttl=0,
+                failure_ttl=FAILURE_SECONDS,
+                job_timeout=JOB_SECONDS,
+                description=job,
+            )
+        except DuplicateJobError:
+            return
+
+    def run(self, role: Role, run_id: str, count: int) -> None:
+        self.ring(role, JOB_RUN, run_id, f"{run_id}-{count}")
+
+
+def job_name(wanted: str) -> str:
+    """`wanted` if RQ takes it as a job id, else its SHA-256."""
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,120}", wanted):
+        return wanted
+    return hashlib.sha256(wanted.encode()).hexdigest()
+
+
+class Listener(Worker):
+    """An RQ worker on one queue whose work-horse dies with it, and which dies with its parent."""
+
+    parent = 0
+
+    def main_work_horse(self, job: Job, queue: Queue) -> None:
+        die_with_parent(signal.SIGKILL, self.parent)
+        super().main_work_horse(job, queue)
+
+
+def listen(role: Role, connect: Callable[[], Redis]) -> None:
+    """Work off this role's queue until told to stop."""
+    redis = connect()
+    worker = Listener(
+        [Queue(QUEUES[role], connection=redis, serializer=JSONSerializer)],
+        connection=redis,
+        serializer=JSONSerializer,
+        worker_ttl=60,
+        job_monitoring_interval=10,
+        maintenance_interval=30,
+    )
+    worker.parent = os.getpid()
+    worker.work(with_scheduler=False, logging_level="WARNING")

@@ -1,0 +1,1 @@
+"""The conversation with the model: it proposes, trusted code in here answers and decides."""

@@ -1,0 +1,58 @@
+"""What the agent's stages are given for one held run: every seam and number they work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.domain.budget import Rate
+from app.domain.check import Check, CheckResult
+from app.domain.ports import Hold, Model, Objects, Sandbox
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A line that a search found; `line` counts from 1, `text` is as it stands in the file."""
+
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """One page of a search; `more` says that another page follows, `note` what was left out."""
+
+    hits: tuple[Hit, ...]
+    more: bool
+    note: str = ""
+
+
+# (tree, pattern, regex, glob, offset): raises ValueError with words for the model on a bad pattern.
+Search = Callable[[str, str, bool, str, int], Found]
+
+# (check, selectors, tree, seconds): raises ValueError with words for the model on bad selectors.
+RunSelected = Callable[[Check, Sequence[str], str, int], tuple[CheckResult, str]]
+
+
+@dataclass(frozen=True)
+class Kit:
+    """Made once for each held run.
+
+    `rate` belongs to the run's model: a run that has begun keeps the model it began with, since
+    thinking blocks are bound to it. `delimiter` is random for each run and frames untrusted text.
+    `clock` gives the ledger's milliseconds.
+    """
+
+    hold: Hold
+    model: Model
+    rate: Rate
+    card: str
+    objects: Objects
+    sandbox: Sandbox
+    search: Search
+    run_selected: RunSelected
+    delimiter: str
+    clock: Callable[[], int]
+    max_output: int = 16_000
+    answer_seconds: int = 7 * 86_400

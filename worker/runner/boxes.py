@@ -1,0 +1,213 @@
+"""The sandbox's client: `ports.Sandbox` and `ports.Box` over a unix socket.
+
+The service shows a sign of life every second while a check runs; `look` is called at each, and when
+it raises the connection is closed, which ends the container.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from app.domain.check import Outcome
+from app.domain.errors import Missing, Refused, Unavailable
+from app.domain.ports import Job
+
+PIECE = 1 << 20
+LOOK_EVERY = 1.0  # seconds
+SILENCE = 30.0  # seconds without a sign of life after which the service counts as gone
+
+Look = Callable[[], None]
+
+
+def never() -> None:
+    """For calls that nobody can cancel."""
+
+
+class _Frames:
+    """Reads frames of one streamed answer, looking up between the pieces."""
+
+    def __init__(self, pieces: Iterator[bytes], look: Look) -> None:
+        self._pieces = pieces
+        self._look = look
+        self._kept = bytearray()
+        self._looked = time.monotonic()
+
+    def exact(self, count: int) -> bytes:
+        while len(self._kept) < count:
+            piece = next(self._pieces, None)
+            if piece is None:
+                raise Unavailable("the sandbox's answer ended early; its process may have died")
+            self._kept += piece
+            if time.monotonic() - self._looked >= LOOK_EVERY / 2:
+                self._look()
+                self._looked = time.monotonic()
+        taken = bytes(self._kept[:count])
+        del self._kept[:count]
+        return taken
+
+    def answer(self) -> tuple[dict[str, Any], list[bytes]]:
+        length = 0
+        while not length:  # a length of 0 is a sign of life
+            length = struct.unpack(">I", self.exact(4))[0]
+        head = json.loads(self.exact(length))
+        return head, [self.exact(size) for size in head["sizes"]]
+
+
+def _refusal(status: int, message: str, retry_after: float | None) -> Exception:
+    if status >= 500:
+        return Unavailable(f"sandbox: {message}", retry_after)
+    if status in (404, 410):
+        return Missing(f"sandbox: {message}", status)
+    return Refused(f"sandbox: {message}", status)
+
+
+def _number(text: str | None) -> float | None:
+    with contextlib.suppress(ValueError):
+        return float(text) if text else None
+    return None
+
+
+def _body(header: Mapping[str, Any], look: Look, *rest: bytes) -> Iterator[bytes]:
+    text = json.dumps(header).encode()
+    yield struct.pack(">I", len(text)) + text
+    looked = time.monotonic()
+    for data in rest:
+        view = memoryview(data)
+        for start in range(0, len(data), PIECE):
+            yield bytes(view[start : start + PIECE])
+            if time.monotonic() - looked >= LOOK_EVERY:
+                look()
+                looked = time.monotonic()
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {**asdict(job), "argv": list(job.argv), "env": dict(job.env)}
+
+
+def _outcome(head: Mapping[str, Any], bodies: list[bytes]) -> Outcome:
+    try:
+        said, (stdout, stderr, report) = head["outcome"], bodies
+        return Outcome(
+            exit_code=said["exit_code"],
+            limit=str(said["limit"]),
+            ms=int(said["ms"]),
+            stdout=stdout,
+            stderr=stderr,
+            seen=(int(said["seen"][0]), int(said["seen"][1])),
+            report=report if said["report"] else None,
+            error=str(said["error"]),
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise Unavailable(f"the sandbox's answer cannot be read: {error!r}") from error
+
+
+class SandboxClient:
+    """`ports.Sandbox` against the service that listens on `socket_path`; safe from any thread.
+
+    All methods raise `Unavailable` (away, busy with `retry_after`, engine trouble) or `Refused`.
+    """
+
+    def __init__(self, socket_path: str) -> None:
+        self._path = socket_path
+        self._http = httpx.Client(
+            transport=httpx.HTTPTransport(uds=socket_path),
+            base_url="http://sandbox",
+            timeout=httpx.Timeout(SILENCE, connect=5.0),
+            trust_env=False,
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def image(self, name: str) -> tuple[str, str]:
+        head, _ = self.ask("/images", (json.dumps({"name": name}).encode(),), never)
+        return str(head["image"]), str(head["profile"])
+
+    def certify(self, run: str, image: str, job: Job, tar: bytes, look: Look) -> Outcome:
+        header = {"run": run, "image": image, "job": _job(job)}
+        body = _body(header, look, struct.pack(">Q", len(tar)), tar)
+        return _outcome(*self.ask("/certify", body, look))
+
+    def open(self, run: str, image: str, tar: bytes) -> ClientBox:
+        body = _body({"run": run, "image": image}, never, struct.pack(">Q", len(tar)), tar)
+        head, _ = self.ask("/boxes", body, never)
+        return ClientBox(self, run, str(head["box"]))
+
+    def stop(self, run: str) -> int:
+        """End every check and box of a run; how many there were."""
+        with self._faults():
+            answer = self._http.delete(f"/runs/{quote(run, safe='')}")
+        self._verdict(answer)
+        return int(answer.json()["stopped"])
+
+    def healthy(self) -> bool:
+        """Whether the service answers; never raises."""
+        with contextlib.suppress(httpx.HTTPError):
+            return self._http.get("/healthz").status_code == 200
+        return False
+
+    # -- for the boxes ----------------------------------------------------------------------------
+
+    def ask(self, path: str, body: Any, look: Look) -> tuple[dict[str, Any], list[bytes]]:
+        """POST and the last frame of the answer; `look` may raise, which hangs up."""
+        with self._faults(), self._http.stream("POST", path, content=body) as answer:
+            if answer.status_code != 200:
+                answer.read()
+                self._verdict(answer)
+            head, bodies = _Frames(answer.iter_raw(), look).answer()
+        if fault := head.get("fault"):
+            raise _refusal(int(fault["status"]), str(fault["message"]), fault["retry_after"])
+        return head, bodies
+
+    def forget(self, run: str, box: str) -> None:
+        """Ask for the removal of a box; never raises."""
+        with contextlib.suppress(httpx.HTTPError):
+            self._http.delete(f"/boxes/{box}", params={"run": run})
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Unavailable(
+                f"no sandbox listens on {self._path} ({error}); is its process running?"
+            ) from error
+        except httpx.HTTPError as error:
+            raise Unavailable(f"the sandbox's connection broke: {error!r}") from error
+
+    def _verdict(self, answer: httpx.Response) -> None:
+        if answer.status_code < 400:
+            return
+        try:
+            message = str(answer.json()["error"])
+        except (ValueError, KeyError, TypeError):
+            message = f"answered {answer.status_code}"
+        after = _number(answer.headers.get("retry-after"))
+        raise _refusal(answer.status_code, message, after)
+
+
+class ClientBox:
+    """`ports.Box`: one kept container of one run."""
+
+    def __init__(self, client: SandboxClient, run: str, name: str) -> None:
+        self._client = client
+        self._run = run
+        self._name = name
+
+    def run(self, job: Job, files: Mapping[str, bytes], look: Look) -> Outcome:
+        laid = [{"path": path, "size": len(data)} for path, data in files.items()]
+        header = {"run": self._run, "job": _job(job), "files": laid}
+        body = _body(header, look, *files.values())
+        return _outcome(*self._client.ask(f"/boxes/{self._name}/run", body, look))
+
+    def close(self) -> None:
+        self._client.forget(self._run, self._name)

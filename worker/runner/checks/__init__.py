@@ -1,0 +1,1 @@
+"""Runs checks in the sandbox and reads what they testify."""

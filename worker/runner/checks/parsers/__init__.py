@@ -1,0 +1,1 @@
+"""Readers of what tools write: reports and traces are claims of untrusted code."""

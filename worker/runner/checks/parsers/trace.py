@@ -1,0 +1,90 @@
+"""A Python test's failure text (pytest's own style or a plain traceback) as one `Failure` (C5)."""
+
+from __future__ import annotations
+
+import re
+
+from app.domain.check import Failure
+from worker.runner.checks.output import cleaned, shortened
+
+TRACE_LINES = 8
+WORKSPACE = "/workspace/"
+MESSAGE_CAP = 600
+
+_SPOT = re.compile(r"^([^\s:][^:\n]{0,300}):(\d{1,7}): ?(.*)$")
+_FILE = re.compile(r'^(?:E\s+|\s*)File "([^"\n]{1,300})", line (\d{1,7})')
+_RAISED = re.compile(r"^(?:E\s+)?([A-Za-z_][\w.]{0,100}): (.*)$")
+_TYPE = re.compile(r"[A-Za-z_][\w.]{0,100}")
+_NAMED = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt|Failed|Skipped|Group)$")
+
+
+def failure_of(test: str, text: str, claim: str = "") -> Failure:
+    """The failure of `test` as `text` tells it; `claim` is the report's own one-line message."""
+    lines = cleaned(text).split("\n")
+    spots = _spots(lines)
+    file, line, kind = _where(spots)
+    raised, message = _what(lines, cleaned(claim))
+    return Failure(
+        test=test,
+        error=shortened(raised or kind or "failure", 100),
+        message=shortened(message, MESSAGE_CAP),
+        file=file,
+        line=line,
+        trace=_trace(lines, [index for index, _, _, _ in spots]),
+    )
+
+
+Spot = tuple[int, str, int, str]  # index of the text line, path, line number, the rest
+
+
+def _spots(lines: list[str]) -> list[Spot]:
+    found: list[Spot] = []
+    for index, text in enumerate(lines):
+        match = _SPOT.match(text) or _FILE.match(text)
+        if match:
+            path = match[1].removeprefix(WORKSPACE).removeprefix("./")
+            rest = match[3].strip() if match.re is _SPOT else ""
+            found.append((index, path, int(match[2]), rest))
+    return found
+
+
+def _where(spots: list[Spot]) -> tuple[str, int, str]:
+    """The last place inside the repository, and the error type that stands at the very end."""
+    kind = spots[-1][3] if spots and _TYPE.fullmatch(spots[-1][3]) else ""
+    for _, path, line, _ in reversed(spots):
+        if not path.startswith(("/", "<")) and "site-packages/" not in path:
+            return path, line, kind
+    return "", 0, kind
+
+
+def _what(lines: list[str], claim: str) -> tuple[str, str]:
+    """(error type, message) of the exception that came out last, else the claim."""
+    sources = [index for index, line in enumerate(lines) if line.startswith(">")]
+    last = lines[sources[-1] :] if sources else lines  # a chain of exceptions ends with the final
+    marked = [line for line in last if line.startswith("E ")]
+    for line in marked or lines[::-1]:
+        match = _RAISED.match(line)
+        if match and _NAMED.search(match[1]):
+            return match[1], match[2].strip()
+    if marked:
+        return "", marked[0][1:].strip()
+    first = claim.strip().split("\n")[0]
+    match = _RAISED.match(first)
+    return (match[1], match[2].strip()) if match and _NAMED.search(match[1]) else ("", first)
+
+
+def _trace(lines: list[str], spots: list[int]) -> tuple[str, ...]:
+    """The lines that tell: places, the failing source lines, what was raised; the last frames."""
+    places = set(spots)
+    told = [
+        (index, line)
+        for index, line in enumerate(lines)
+        if index in places or line.startswith(("E ", ">"))
+    ]
+    if len(told) > TRACE_LINES:
+        sources = [n for n, (_, line) in enumerate(told) if line.startswith(">")]
+        start = min(max(0, sources[-1] - 2) if sources else len(told), len(told) - TRACE_LINES)
+        told = [*told[start : start + TRACE_LINES - 1], told[-1]]
+    if not told:
+        told = list(enumerate([line for line in lines if line.strip()][-TRACE_LINES:]))
+    return tuple(shortened(line.rstrip()) for _, line in told)

@@ -1,0 +1,180 @@
+"""Runs one check on one tree in a fresh container and makes of it a recorded result.
+
+Every result is in the journal before it is used; a new worker takes it from there instead of
+running the check again (docs: the evidence is what was measured, never what was said).
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from app.domain.check import Case, Check, CheckResult, Outcome
+from app.domain.errors import Halt, IntegrityError, Park, Reason, Refused, Unavailable, Waiting
+from app.domain.ports import Hold, Job, Objects, Sandbox
+from app.domain.record import BLOB_CAP, Kept
+from worker.runner.checks.compare import compare, counts_of, packed, unpacked
+from worker.runner.checks.output import log_of, tail_of
+from worker.runner.checks.parsers.junit import parse
+from worker.runner.checks.rules import Seen, stand
+
+FAILURES_KEPT = 12
+PAUSE = 30.0  # seconds until a sandbox that gave no time of its own is asked again
+
+
+class Phase(StrEnum):
+    """What a check was run for; part of its name in the journal."""
+
+    BASELINE = "baseline"
+    VERIFY = "verify"
+    BASE_TESTS = "base-tests"
+
+
+@dataclass(frozen=True)
+class Certifier:
+    """Certifies checks for one held run."""
+
+    hold: Hold
+    objects: Objects
+    sandbox: Sandbox
+
+    def __call__(
+        self,
+        run: str,
+        phase: str,
+        check: Check,
+        tree: str,
+        image: str,
+        baseline: CheckResult | None = None,
+        attempt: int = 0,
+    ) -> CheckResult:
+        """The result of `check` on `tree`: taken from the journal, else measured and recorded.
+
+        `baseline` is the same check's result on the base tree, None when this is it. Raises
+        `Park(SANDBOX)` while no container can be had (never charged), `Halt(INFRASTRUCTURE)` when
+        the sandbox refuses, and what `hold.look` raises.
+        """
+        key: dict[str, Any] = {
+            "phase": str(phase),
+            "check": check.name,
+            "digest": check.digest(),
+            "tree": tree,
+            "image": image,
+            "attempt": attempt,
+        }
+        for result in _recorded(self.hold, key):
+            return result
+        outcome = self._measured(run, check, tree, image)
+        result = self._result(check, tree, image, outcome, baseline)
+        self.hold.note(Kept.CHECK, {**key, "result": msgspec.to_builtins(result)})
+        return result
+
+    def _measured(self, run: str, check: Check, tree: str, image: str) -> Outcome:
+        tar = self.objects.tar(tree, {})
+        with sandbox_faults():
+            return self.sandbox.certify(run, image, job_of(check), tar, self.hold.look)
+
+    def _result(
+        self, check: Check, tree: str, image: str, outcome: Outcome, baseline: CheckResult | None
+    ) -> CheckResult:
+        paths = frozenset(entry.path for entry in self.objects.entries(tree))
+        return read_outcome(
+            check, tree, image, outcome, paths, self.hold, baseline, self._known(baseline)
+        )
+
+    def _known(self, baseline: CheckResult | None) -> tuple[Case, ...] | None:
+        """The baseline's cases, None where there is nothing to compare with."""
+        if baseline is None or not baseline.cases:
+            return None
+        return unpacked(self.hold.get(baseline.cases))
+
+
+@contextmanager
+def sandbox_faults() -> Iterator[None]:
+    """Turns what the sandbox cannot do into a wait or an ending; neither is charged."""
+    try:
+        yield
+    except Unavailable as away:
+        raise Park(Waiting.SANDBOX, away.retry_after or PAUSE, str(away)) from away
+    except (Refused, IntegrityError) as refused:
+        raise Halt(
+            Reason.INFRASTRUCTURE,
+            f"The sandbox could not run a check: {refused}",
+            "The operator's log says more; label the issue again when it is put right.",
+        ) from refused
+
+
+def read_outcome(
+    check: Check,
+    tree: str,
+    image: str,
+    outcome: Outcome,
+    paths: frozenset[str],
+    hold: Hold,
+    baseline: CheckResult | None = None,
+    known: Sequence[Case] | None = None,
+) -> CheckResult:
+    """What an outcome says, with its log and cases kept as artifacts.
+
+    `paths` are the tree's files, `known` the baseline's cases where there are any.
+    """
+    report = parse(outcome.report, paths) if check.report else None
+    kept = packed(report.cases) if report else b""
+    if len(kept) > BLOB_CAP:  # ids of control characters grow when they are written out
+        report = None
+    cases = report.cases if report else None
+    failures = report.failures if report else ()
+    counts = None if cases is None else counts_of(cases)
+    comparison = compare(known, cases) if cases is not None and known is not None else None
+    standing, reason = stand(
+        Seen(check, outcome, cases, counts, failures, comparison, names_of(paths), baseline)
+    )
+    return CheckResult(
+        check=check.name,
+        digest=check.digest(),
+        tree=tree,
+        image=image,
+        standing=standing,
+        reason=reason,
+        exit_code=outcome.exit_code,
+        ms=outcome.ms,
+        counts=counts,
+        failures=tuple(failures[:FAILURES_KEPT]),
+        log=hold.put(log_of(outcome)),
+        tail=tail_of(outcome),
+        cases="" if cases is None else hold.put(kept),
+        comparison=comparison,
+    )
+
+
+def job_of(check: Check, argv: tuple[str, ...] = (), seconds: int = 0) -> Job:
+    """The check as a job of the sandbox; `argv` and `seconds` replace the check's own."""
+    return Job(
+        argv=argv or check.argv,
+        env=dict(check.env),
+        workdir=check.workdir,
+        report=check.report,
+        seconds=min(seconds, check.timeout) if seconds else check.timeout,
+    )
+
+
+def names_of(paths: frozenset[str]) -> frozenset[str]:
+    """Names that an import inside the repository may begin with: its folders and modules."""
+    found: set[str] = set()
+    for path in paths:
+        *folders, name = path.split("/")
+        found.update(folders)
+        found.add(posixpath.splitext(name)[0])
+    return frozenset(found)
+
+
+def _recorded(hold: Hold, key: Mapping[str, Any]) -> Iterator[CheckResult]:
+    for entry in hold.entries():
+        if entry.kind is Kept.CHECK and all(entry.data.get(k) == v for k, v in key.items()):
+            yield msgspec.convert(entry.data["result"], CheckResult)

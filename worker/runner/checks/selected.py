@@ -1,0 +1,134 @@
+"""Selected tests for the model: hints from a long-lived container, never evidence (B10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from app.domain.check import Check, CheckResult, Outcome
+from app.domain.edit import EXECUTABLE, FILE
+from app.domain.errors import Refused
+from app.domain.ports import Box, Hold, Job, Objects, Sandbox
+from app.domain.repo_config import TESTS
+from worker.runner.checks.narrate import narrate
+from worker.runner.checks.run import job_of, read_outcome, sandbox_faults
+
+SELECTORS_MOST = 40
+SELECTOR_CAP = 300  # characters
+SECONDS = (5, 300)
+OVERLAY_FILES = 200
+OVERLAY_BYTES = 4 << 20
+
+
+class BadSelectors(ValueError):
+    """Selectors that cannot be run; the text is the answer to the model."""
+
+
+@dataclass
+class Selected:
+    """One run's container for selected tests; opened at the first use, closed with the run."""
+
+    run: str
+    image: str
+    hold: Hold
+    objects: Objects
+    sandbox: Sandbox
+    _box: Box | None = field(default=None, init=False)
+    _tree: str = field(default="", init=False)  # the tree that the box holds
+
+    def run_selected(
+        self, check: Check, selectors: Sequence[str], tree: str, seconds: int
+    ) -> tuple[CheckResult, str]:
+        """The result of `check` narrowed to `selectors` on `tree`, and its text for the model.
+
+        A check without a selector runs whole, and the text says so. Raises `BadSelectors` before
+        anything runs, `Park(SANDBOX)` while the sandbox is away, `Halt(INFRASTRUCTURE)`.
+        """
+        self._sound(selectors, seconds)
+        argv = narrowed(check.selector, selectors) or check.argv
+        job = job_of(check, argv, seconds)
+        with sandbox_faults():
+            outcome = self._outcome(job, tree)
+        paths = frozenset(entry.path for entry in self.objects.entries(tree))
+        result = read_outcome(check, tree, self.image, outcome, paths, self.hold)
+        return result, narrate(result, outcome, job.seconds, whole=not check.selector)
+
+    def close(self) -> None:
+        """Remove the container; never raises."""
+        box, self._box = self._box, None
+        if box is not None:
+            box.close()
+
+    def __enter__(self) -> Selected:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _outcome(self, job: Job, tree: str) -> Outcome:
+        """Run in the box that is there; a box that is gone is replaced once."""
+        files = self._overlay(tree)
+        if self._box is not None and files is not None:
+            try:
+                return self._box.run(job, files, self.hold.look)
+            except Refused:  # gone: ended by a limit, the keeper or a restart
+                self.close()
+        return self._opened(tree).run(job, {}, self.hold.look)
+
+    def _opened(self, tree: str) -> Box:
+        self.close()
+        self._box = self.sandbox.open(self.run, self.image, self.objects.tar(tree, {}))
+        self._tree = tree
+        return self._box
+
+    def _overlay(self, tree: str) -> Mapping[str, bytes] | None:
+        """What to lay over the box's tree to get `tree`; None where only a new box can show it."""
+        if self._box is None:
+            return None
+        deltas = self.objects.deltas(self._tree, tree)
+        regular = (FILE, EXECUTABLE)
+        if len(deltas) > OVERLAY_FILES or any(
+            delta.new_mode not in regular or delta.old_mode not in (0, delta.new_mode)
+            for delta in deltas
+        ):
+            return None
+        if any(delta.new_mode == EXECUTABLE and not delta.old_mode for delta in deltas):
+            return None
+        files = {delta.path: self.objects.read(tree, delta.path) for delta in deltas}
+        return files if sum(map(len, files.values())) <= OVERLAY_BYTES else None
+
+    def _sound(self, selectors: Sequence[str], seconds: int) -> None:
+        if not 1 <= len(selectors) <= SELECTORS_MOST:
+            raise BadSelectors(
+                f"from 1 to {SELECTORS_MOST} selectors are possible, not {len(selectors)}"
+            )
+        if not SECONDS[0] <= seconds <= SECONDS[1]:
+            raise BadSelectors(f"from {SECONDS[0]} to {SECONDS[1]} seconds are possible")
+        for one in selectors:
+            for holds, what in _AMISS:
+                if holds(one):
+                    raise BadSelectors(f"the selector {one[:80]!r} {what}")
+
+
+_AMISS: tuple[tuple[Callable[[str], bool], str], ...] = (
+    (lambda one: not one.strip(), "is empty"),
+    (lambda one: len(one) > SELECTOR_CAP, f"is longer than {SELECTOR_CAP} characters"),
+    (lambda one: one.startswith(("-", "@")), "looks like an option; name tests only"),
+    (lambda one: not one.isprintable(), "holds a control or an invisible character"),
+    (lambda one: one.startswith("/"), "is an absolute path; name it from the repository's root"),
+    (lambda one: ".." in one.partition("::")[0].split("/"), "leaves the repository"),
+)
+
+
+def narrowed(template: Sequence[str], selectors: Sequence[str]) -> tuple[str, ...]:
+    """The argv of a partial run, () where the check cannot be narrowed."""
+    argv: list[str] = []
+    for word in template:
+        argv.extend(selectors if word == TESTS else (word,))
+    return tuple(argv) if any(argv) else ()

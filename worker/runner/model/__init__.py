@@ -1,0 +1,1 @@
+"""The adapter to the model's provider, and what its models cost."""

@@ -1,0 +1,115 @@
+"""The bare object store of one repository: fetched commits in, candidates and tars out.
+
+Implements `ports.Objects`. A store is a cache: it may be deleted between runs. One process may use
+one instance from one thread; several processes may share the folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pygit2
+
+from app.domain.edit import EXECUTABLE, FILE, Change, Delta, Entry
+from app.domain.errors import Missing, Refused
+from app.domain.paths import shown
+from worker.runner.repository import fetching, tree
+from worker.runner.repository.tar import pack
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_KEPT = 8  # listings of whole trees in memory
+
+
+def store_path(root: Path, repository: int) -> Path:
+    """Where the store of a repository id lies; names can be given to another repository later."""
+    return root / f"{repository}.git"
+
+
+class Store:
+    """`ports.Objects` on a bare repository at `path`, which is made when it is not there."""
+
+    def __init__(self, path: Path, limit: int = fetching.MAX_RECEIVED) -> None:
+        fetching.settle()
+        self._path = path
+        self._limit = limit
+        if not (path / "HEAD").exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pygit2.init_repository(str(path), bare=True, initial_head="none")
+        self._repo = pygit2.Repository(str(path))
+        self._listings: OrderedDict[str, tuple[Entry, ...]] = OrderedDict()
+
+    def fetch(self, url: str, token: str, commit: str) -> str:
+        """Bring one commit, depth 1; its tree id. A commit that is here already is not asked for.
+
+        Raises `Refused`, `Missing`, `IntegrityError`, `Unavailable`."""
+        if not _COMMIT.fullmatch(commit):
+            raise Refused(f"{shown(commit)} is no full commit id.")
+        ref = f"refs/base/{commit}"
+        with self._locked():
+            if not self._has(ref, commit):
+                fetching.fetch(self._repo, url, token, commit, ref, self._limit)
+        kind, _ = self._repo.odb.read_header(commit)
+        if kind != pygit2.enums.ObjectType.COMMIT:
+            raise Missing(f"{commit} is a {kind.name.lower()}, not a commit.")
+        return str(self._repo[commit].peel(pygit2.Commit).tree_id)
+
+    def validate(self, tree_id: str) -> None:
+        """Raise `Halt(BASE_INVALID)` where the tree holds what we could not keep byte for byte."""
+        self.entries(tree_id)
+        tree.rebuilt(self._repo, tree_id)
+
+    def entries(self, tree_id: str) -> tuple[Entry, ...]:
+        """All entries that are not trees, sorted by path, with sizes. Raises
+        `Halt(BASE_INVALID)` as `validate` does."""
+        if tree_id not in self._listings:
+            found = [Entry(*one) for one in tree.sizes(self._repo, tree_id)]
+            self._listings[tree_id] = tuple(sorted(found, key=lambda entry: entry.path))
+            if len(self._listings) > _KEPT:
+                self._listings.popitem(last=False)
+        self._listings.move_to_end(tree_id)
+        return self._listings[tree_id]
+
+    def read(self, tree_id: str, path: str) -> bytes:
+        """A regular file's bytes. Raises `Missing` for anything else; no link is followed."""
+        mode, oid = tree.lookup(self._repo, tree_id, path)
+        if mode not in (FILE, EXECUTABLE):
+            raise Missing(f"{shown(path)} is a folder, a link or a submodule, not a file.")
+        return self.blob(oid)
+
+    def blob(self, oid: str) -> bytes:
+        """The bytes of a blob by its id. Raises `Missing`."""
+        return tree.blob(self._repo, oid)
+
+    def build(self, base: str, changes: Iterable[Change], get: Callable[[str], bytes]) -> str:
+        """The tree id of `base` plus `changes`. Raises `Refused` for what git would not keep and
+        `IntegrityError` when `get` gives other bytes than those named."""
+        return tree.build(self._repo, base, changes, get)
+
+    def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
+        """Differences from the trees themselves, without rename detection, sorted by path."""
+        return tree.deltas(self._repo, old, new)
+
+    def diff(self, old: str, new: str) -> bytes:
+        """The unified diff, for reading only."""
+        return tree.diff(self._repo, old, new)
+
+    def tar(self, tree_id: str, extra: Mapping[str, bytes]) -> bytes:
+        """An uncompressed tar of regular files and inner links, `extra` laid over it. Raises
+        `Refused` for an `extra` without a safe place and for trees that are too large."""
+        return pack(self.entries(tree_id), extra, self.blob)
+
+    def _has(self, ref: str, commit: str) -> bool:
+        found = self._repo.references.get(ref)
+        return found is not None and str(found.target) == commit and commit in self._repo
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One fetch at a time into one folder: libgit2 writes the list of shallow commits whole."""
+        with (self._path / "patchwarrant.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

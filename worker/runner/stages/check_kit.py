@@ -1,0 +1,56 @@
+"""What the stages that run checks are given, for one held run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from app.domain.check import Check, CheckResult
+from app.domain.ports import Hold, Objects, Sandbox
+from app.domain.repo_config import RepoConfig
+from app.domain.run import Run
+
+BASELINE, VERIFY, BASE_TESTS = "baseline", "verify", "base-tests"
+
+
+class Certify(Protocol):
+    """Runs one check in a fresh container and records its result before it is used.
+
+    Raises `Park(SANDBOX)` while the sandbox is away and `Halt(INFRASTRUCTURE)` when it refuses.
+    """
+
+    def __call__(
+        self,
+        run: str,
+        phase: str,
+        check: Check,
+        tree: str,
+        image: str,
+        baseline: CheckResult | None = None,
+        attempt: int = 0,
+    ) -> CheckResult: ...
+
+
+@dataclass(frozen=True)
+class CheckKit:
+    """Made once for each held run. `fetch` hands out (url, token) of the run's repository for the
+    length of a `with`; `config_of` reads the bytes of the configuration file (`ConfigError`)."""
+
+    hold: Hold
+    objects: Objects
+    sandbox: Sandbox
+    certify: Certify
+    fetch: Callable[[Run], AbstractContextManager[tuple[str, str]]]
+    config_of: Callable[[bytes], RepoConfig]
+
+
+def baseline_of(run: Run, check: Check) -> CheckResult | None:
+    """The baseline of one check, None when there is none."""
+    return next((one for one in run.baseline if one.digest == check.digest()), None)
+
+
+def charged(run: Run, ms: int) -> Run:
+    """The run with `ms` of sandbox time spent."""
+    return replace(run, spend=replace(run.spend, sandbox_ms=run.spend.sandbox_ms + ms))

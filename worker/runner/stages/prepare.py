@@ -1,0 +1,113 @@
+"""Prepare: the base commit into the object store, the image, and the baseline of every check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from app.domain.check import Check
+from app.domain.contract import Contract
+from app.domain.edit import Entry
+from app.domain.errors import Halt, Missing, Park, Reason, Refused, Unavailable, Waiting
+from app.domain.recognise import nothing_recognised, recognise
+from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
+from app.domain.run import Run, Snapshot
+from app.domain.state import Signal
+from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
+
+PAUSE = 30.0
+
+
+def prepare(kit: CheckKit) -> Callable[[Run], Run]:
+    """The stage for one held run. Raises `Halt` with BASE_LOST, BASE_INVALID, INTEGRITY, NO_CHECKS,
+    CONFIG_ERROR or NEEDS_OPERATOR, and `Park(SANDBOX)`."""
+
+    def stage(run: Run) -> Run:
+        contract = run.contract
+        if contract is None:
+            raise LookupError("a run without a contract cannot be prepared")
+        tree = _fetched(kit, run, contract)
+        kit.objects.validate(tree)
+        entries = kit.objects.entries(tree)
+        config = _config(kit, contract, tree, entries)
+        checks, assumed = _checks(kit, config, tree, entries)
+        image, profile = _image(kit, config.image)
+        run = replace(run, snapshot=Snapshot(tree, image, profile, checks, assumed))
+        return _baseline(kit, run, tree, image, checks).moved(Signal.DONE)
+
+    return stage
+
+
+def _fetched(kit: CheckKit, run: Run, contract: Contract) -> str:
+    try:
+        with kit.fetch(run) as (url, token):
+            return kit.objects.fetch(url, token, contract.base_commit)
+    except Missing as gone:
+        raise Halt(
+            Reason.BASE_LOST,
+            f"The base commit {contract.base_commit[:12]} could not be fetched: {gone}",
+            "Label the issue again: the run then starts from the branch as it is now.",
+        ) from gone
+
+
+def _config(kit: CheckKit, contract: Contract, tree: str, entries: tuple[Entry, ...]) -> RepoConfig:
+    """The configuration of the tree itself; it must be the one that the run was admitted with."""
+    entry = next((one for one in entries if one.path == CONFIG_PATH), None)
+    if (entry.oid if entry else "") != contract.config_source:
+        raise _other(f"{CONFIG_PATH} at the base commit is another file than at admission")
+    if entry is None:
+        return contract.config
+    try:
+        config = kit.config_of(kit.objects.read(tree, CONFIG_PATH))
+    except (ConfigError, Missing) as error:
+        raise _other(
+            f"{CONFIG_PATH} was read at admission and cannot be read now: {error}"
+        ) from None
+    if (config.checks, config.paths) != (contract.config.checks, contract.config.paths):
+        raise _other(f"{CONFIG_PATH} says something else than what the run was admitted with")
+    return config
+
+
+def _other(what: str) -> Halt:
+    return Halt(Reason.INTEGRITY, what, "Label the issue again; nothing was run.")
+
+
+def _checks(
+    kit: CheckKit, config: RepoConfig, tree: str, entries: tuple[Entry, ...]
+) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    if config.checks:
+        return checks_of(config), ()
+    found = recognise(entries, lambda path: kit.objects.read(tree, path))
+    if not found.checks:
+        raise Halt(
+            Reason.NO_CHECKS,
+            "No check is configured, and this is no project that is recognised by itself: nothing "
+            "could show whether a change works.",
+            nothing_recognised(),
+        )
+    return found.checks, found.assumed
+
+
+def _image(kit: CheckKit, name: str) -> tuple[str, str]:
+    try:
+        return kit.sandbox.image(name)
+    except Unavailable as away:
+        raise Park(Waiting.SANDBOX, away.retry_after or PAUSE, str(away)) from away
+    except Refused as refused:
+        if name:
+            raise Halt(
+                Reason.CONFIG_ERROR,
+                f"The image `{name}` of {CONFIG_PATH} cannot be used: {refused}",
+                "Name an image that this installation allows, or remove the key `image`.",
+            ) from refused
+        raise Halt(
+            Reason.NEEDS_OPERATOR,
+            f"The sandbox has no image: {refused}",
+            "The operator builds the default image; label the issue again afterwards.",
+        ) from refused
+
+
+def _baseline(kit: CheckKit, run: Run, tree: str, image: str, checks: tuple[Check, ...]) -> Run:
+    """Every check on the base tree; one that cannot run there is kept as unavailable."""
+    results = tuple(kit.certify(run.id, BASELINE, check, tree, image) for check in checks)
+    return charged(replace(run, baseline=results), sum(result.ms for result in results))

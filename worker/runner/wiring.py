@@ -1,0 +1,175 @@
+"""The runner's composition root: the only place that sees its logic and its adapters together."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from redis import Redis
+
+from app.domain.errors import Halt
+from app.domain.record import JOB_PROGRESS, JOB_TOKEN
+from app.domain.run import Run
+from app.domain.state import Role, State
+from worker import jobs, logs, settings
+from worker.carry import Carrier, Crew, Stage
+from worker.config_file import config_of
+from worker.keeping import keep
+from worker.processes import supervise
+from worker.queue import Bell, listen
+from worker.runner.agent.kit import Kit
+from worker.runner.agent.salvage import salvage
+from worker.runner.boxes import SandboxClient
+from worker.runner.checks.run import Certifier
+from worker.runner.checks.selected import Selected
+from worker.runner.model.client import AnthropicModel
+from worker.runner.model.pricing import CARD_ID, card
+from worker.runner.repository.mirror import Store
+from worker.runner.repository.search import search
+from worker.runner.stages.check_kit import CheckKit
+from worker.runner.stages.edit import edit
+from worker.runner.stages.gate import gate
+from worker.runner.stages.locate import locate
+from worker.runner.stages.plan import plan
+from worker.runner.stages.prepare import prepare
+from worker.runner.stages.verify import verify
+from worker.runner.token_request import TokenRequests
+from worker.store.connect import connect
+from worker.store.hold import LedgerHold
+from worker.store.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Everything that lives as long as the process."""
+
+    held: settings.RunnerSettings
+    ledger: Ledger
+    bell: Bell
+    model: AnthropicModel
+    sandbox: SandboxClient
+
+    def crew(self, run: Run, hold: LedgerHold) -> Crew:
+        """The stages for one held run."""
+        objects = Store(self.held.stores / f"{run.repository.id}.git")
+        requests = TokenRequests(self.ledger, self._ring_desk, self.held.server_url)
+        fence = hold.lease.fence
+
+        def fetch(wanted: Run) -> AbstractContextManager[tuple[str, str]]:
+            return requests.fetch(wanted, fence)
+
+        checks = CheckKit(
+            hold=hold,
+            objects=objects,
+            sandbox=self.sandbox,
+            certify=Certifier(hold, objects, self.sandbox),
+            fetch=fetch,
+            config_of=config_of,
+        )
+        # A run that has begun keeps its model: thinking blocks are bound to it.
+        name = run.model or self.held.model
+        kit = Kit(
+            hold=hold,
+            model=self.model,
+            rate=card(name),
+            card=CARD_ID,
+            objects=objects,
+            sandbox=self.sandbox,
+            search=partial(search, objects),
+            run_selected=_no_selection,
+            delimiter=secrets.token_hex(8),
+            clock=self.ledger.now,
+        )
+        return Crew(
+            stages={
+                State.PREPARE: prepare(checks),
+                State.LOCATE: locate(kit),
+                State.PLAN: plan(kit),
+                State.EDIT: self._with_box(kit, hold, objects),
+                State.VERIFY: verify(checks),
+                State.GATE: gate(checks),
+            },
+            salvage=salvage(kit),
+        )
+
+    def _with_box(self, kit: Kit, hold: LedgerHold, objects: Store) -> Stage:
+        """The edit stage with a long-lived container for its in-between checks."""
+
+        def stage(run: Run) -> Run:
+            assert run.snapshot is not None
+            base, image = run.snapshot.base_tree, run.snapshot.image
+            with Selected(run.id, image, base, hold, objects, self.sandbox) as box:
+                return edit(replace(kit, run_selected=box.run_selected))(run)
+
+        return stage
+
+    def _ring_desk(self, request: str) -> None:
+        self.bell.ring(Role.DESK, JOB_TOKEN, request, f"token-{request}")
+
+    def carrier(self) -> Carrier:
+        return Carrier(
+            role=Role.RUNNER,
+            ledger=self.ledger,
+            crew=self.crew,
+            wake=self._wake,
+            clock=time.monotonic,
+            owner=f"runner-{secrets.token_hex(6)}",
+            lease_ms=self.held.lease_ms,
+            daily=self.held.daily,
+            watch=self._watch,
+        )
+
+    def _wake(self, run_id: str, role: Role) -> None:
+        self.bell.run(role, run_id, self.ledger.wake(run_id))
+
+    def _watch(self, run: Run) -> None:
+        stamp = self.ledger.now()
+        self.bell.ring(Role.DESK, JOB_PROGRESS, run.id, f"progress-{run.id}-{stamp}")
+
+
+def _no_selection(*_: object) -> None:
+    raise ValueError("Tests can be run only while the change is edited.")
+
+
+def main(door: settings.Door, _arguments: list[str]) -> int:
+    """`python -m worker runner`: carry runs from prepare to gate until told to stop."""
+    held = settings.runner(door)
+    logs.configure([held.model_key.value])
+    for warning in door.warnings:
+        sys.stderr.write(f"runner: warning: {warning}\n")
+    try:
+        card(held.model)
+        ledger = Ledger(connect(held.redis_url))
+        ledger.check_server()
+    except Halt as halt:
+        sys.stderr.write(f"runner: {halt.record.message} {halt.record.next_step}\n")
+        return 2
+    held.stores.mkdir(parents=True, exist_ok=True, mode=0o700)
+    gc.collect()
+    gc.freeze()  # what is imported by now stays shared between the forked workers
+    connected: Callable[[], Redis] = partial(connect, held.redis_url)
+    bodies: dict[str, Callable[[], None]] = {
+        f"worker-{number}": partial(_work, held) for number in range(held.workers)
+    }
+    bodies["keeper"] = partial(keep, Role.RUNNER, connected)
+    supervise(bodies)
+    return 0
+
+
+def _work(held: settings.RunnerSettings) -> None:
+    redis = connect(held.redis_url)
+    runner = Runner(
+        held=held,
+        ledger=Ledger(redis),
+        bell=Bell(redis),
+        model=AnthropicModel(held.model_key.value, held.model_url),
+        sandbox=SandboxClient(held.sandbox),
+    )
+    jobs.install(run=lambda run_id: runner.carrier().carry(run_id))
+    listen(Role.RUNNER, partial(connect, held.redis_url))

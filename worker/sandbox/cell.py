@@ -1,0 +1,235 @@
+"""One container's use: a certified check in a fresh one, or in-between checks in a kept one."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import IO
+
+from app.domain.check import Outcome
+from app.domain.errors import Missing, Refused, Unavailable
+from app.domain.ports import Job
+from worker.sandbox.engine import Broken, Container, Engine
+from worker.sandbox.profile import (
+    LABEL_DEADLINE,
+    LABEL_OWNER,
+    LABEL_PROFILE,
+    LABEL_RUN,
+    Limits,
+    digest,
+)
+from worker.sandbox.protocol import (
+    Cut,
+    Inbox,
+    Reply,
+    command,
+    exit_code,
+    limit_of,
+    outcome,
+    request,
+)
+
+SETUP_SECONDS = 120.0  # to start and to unpack the tree
+GRACE_SECONDS = 5.0  # PID 1's own limit comes first; ours is the one that holds
+PIECE = 1 << 20
+SLACK = 1 << 16
+
+Cancelled = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes containers of one service instance. `clock` gives epoch seconds for the labels."""
+
+    engine: Engine
+    owner: str
+    clock: Callable[[], float]
+    argv: tuple[str, ...]
+
+    @staticmethod
+    def of(engine: Engine, owner: str, clock: Callable[[], float]) -> Maker:
+        return Maker(engine, owner, clock, tuple(command()))
+
+    @property
+    def profile(self) -> str:
+        return digest(list(self.argv))
+
+    def make(self, run: str, image: str, memory: int, seconds: float) -> Container:
+        labels = {
+            LABEL_RUN: run,
+            LABEL_DEADLINE: str(int(self.clock() + seconds)),
+            LABEL_PROFILE: self.profile,
+            LABEL_OWNER: self.owner,
+        }
+        return self.engine.create(image, list(self.argv), Limits(memory), labels)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """An uncompressed tar of `size` bytes."""
+
+    source: IO[bytes]
+    size: int
+
+    def frames(self) -> Iterator[bytes]:
+        yield struct.pack(">Q", self.size)
+        self.source.seek(0)
+        while piece := self.source.read(PIECE):
+            yield piece
+
+
+def _gone(container: Container, inbox: Inbox) -> Unavailable:
+    ending = container.ending()
+    words = bytes(inbox.said).decode("utf-8", "replace").strip()
+    return Unavailable(
+        f"the sandbox's container ended early with {ending.code}"
+        f"{' (out of memory)' if ending.killed_for_memory else ''}: {words or 'it said nothing'}"
+    )
+
+
+def _nothing(limit: str, error: str) -> Outcome:
+    return Outcome(None, limit, 0, b"", b"", (0, 0), None, error)
+
+
+def _stopped() -> Refused:
+    return Missing("the check was stopped together with its run", 410)
+
+
+def certify(
+    maker: Maker, run: str, image: str, job: Job, tree: Tree, cancelled: Cancelled
+) -> Outcome:
+    """One fresh container, one check; the daemon's exit code counts.
+
+    Raises `Missing` (410) when cancelled, `Unavailable` when the engine or PID 1 failed.
+    """
+    longest = SETUP_SECONDS + job.seconds + 2 * GRACE_SECONDS
+    container = maker.make(run, image, job.memory, longest)
+    try:
+        inbox = Inbox(2 * job.output_cap + job.report_cap + SLACK)
+
+        def feed() -> Iterator[bytes]:
+            yield from tree.frames()
+            yield request(job, {}, last=True)
+
+        ready = _exchange(container, inbox, feed(), SETUP_SECONDS, cancelled)
+        if ready is None or not ready.head.get("ready"):
+            return _unready(container, inbox, ready)
+        reply = _exchange(container, inbox, iter(()), job.seconds + GRACE_SECONDS, cancelled)
+        if reply is None:
+            return _unanswered(container, inbox, job)
+        ending = container.ending()
+        if reply.head["code"] is not None and ending.code != exit_code(int(reply.head["code"])):
+            raise Unavailable(
+                f"the daemon saw exit {ending.code} where PID 1 reported {reply.head['code']}"
+            )
+        limit = limit_of(reply.head, killed_for_memory=ending.killed_for_memory, cut=container.cut)
+        return outcome(reply, ending.code, limit)
+    finally:
+        container.remove()
+
+
+def _exchange(
+    container: Container,
+    inbox: Inbox,
+    feed: Iterator[bytes],
+    seconds: float,
+    cancelled: Cancelled,
+) -> Reply | None:
+    try:
+        reply = container.exchange(inbox, feed, seconds, cancelled)
+    except Broken as error:
+        container.kill()
+        raise Unavailable(f"the sandbox's container broke its protocol: {error}") from error
+    if container.cut is Cut.CANCELLED:
+        raise _stopped()
+    return reply
+
+
+def _unready(container: Container, inbox: Inbox, ready: Reply | None) -> Outcome:
+    """The tree could not be unpacked: a limit where it was one, else the engine's trouble."""
+    if ready is not None:
+        limit = limit_of({**ready.head, "code": 1}, killed_for_memory=False, cut=container.cut)
+        return _nothing(limit, f"the tree could not be unpacked: {ready.head.get('error')}")
+    if container.cut is Cut.TIME:
+        raise Unavailable("the tree was not unpacked in time")
+    ending = container.ending()
+    if ending.killed_for_memory:
+        return _nothing("memory", "the memory limit is too small to unpack the tree")
+    raise _gone(container, inbox)
+
+
+def _unanswered(container: Container, inbox: Inbox, job: Job) -> Outcome:
+    """PID 1 ended without a frame: killed by us or for memory; anything else is not a result."""
+    ending = container.ending()
+    limit = limit_of({}, killed_for_memory=ending.killed_for_memory, cut=container.cut)
+    if not limit:
+        raise _gone(container, inbox)
+    return Outcome(ending.code, limit, job.seconds * 1000, b"", b"", (0, 0), None)
+
+
+class KeptBox:
+    """A container kept for one run; one request at a time."""
+
+    def __init__(self, container: Container, run: str, image: str, memory: int) -> None:
+        self.run_id = run
+        self.image = image
+        self.memory = memory
+        self.stopped = threading.Event()
+        self.busy = threading.Lock()
+        self._container = container
+        self._inbox = Inbox(0)
+
+    @staticmethod
+    def open(
+        maker: Maker,
+        run: str,
+        image: str,
+        memory: int,
+        seconds: float,
+        tree: Tree,
+        cancelled: Cancelled,
+    ) -> KeptBox:
+        """Raises `Refused` when the tree cannot be unpacked."""
+        container = maker.make(run, image, memory, seconds)
+        try:
+            box = KeptBox(container, run, image, memory)
+            box._inbox.most = SLACK
+            ready = _exchange(container, box._inbox, tree.frames(), SETUP_SECONDS, cancelled)
+            if ready is None or not ready.head.get("ready"):
+                failed = _unready(container, box._inbox, ready)
+                raise Refused(failed.error, 422)
+        except BaseException:
+            container.remove()
+            raise
+        return box
+
+    def run(self, job: Job, files: Mapping[str, bytes], cancelled: Cancelled) -> Outcome:
+        """One in-between check. Raises `Missing` when the container is gone afterwards without an
+        outcome; a check that ended the container (time, memory) still has one."""
+        self._inbox.most = 2 * job.output_cap + job.report_cap + SLACK
+        feed = iter((request(job, files, last=False),))
+        reply = _exchange(
+            self._container,
+            self._inbox,
+            feed,
+            job.seconds + GRACE_SECONDS,
+            lambda: cancelled() or self.stopped.is_set(),
+        )
+        if reply is None:
+            self.stopped.set()
+            return _unanswered(self._container, self._inbox, job)
+        code = reply.head["code"]
+        limit = limit_of(reply.head, killed_for_memory=False, cut=Cut.NONE)
+        return outcome(reply, None if code is None else exit_code(int(code)), limit)
+
+    @property
+    def gone(self) -> bool:
+        return self.stopped.is_set() or self._container.gone or self._container.cut is not Cut.NONE
+
+    def close(self) -> None:
+        self.stopped.set()
+        self._container.kill()
+        with self.busy:
+            self._container.remove()

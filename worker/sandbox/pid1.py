@@ -1,0 +1,403 @@
+"""PID 1 of every sandbox: unpacks a tree, runs requests, ends every process, frames what came out.
+
+Runs inside the container as `python3 -I -S -c <this text>`, so it is one file, standard library
+only, Python 3.8 or newer. It shares its uid with hostile code; what protects it is that it is not
+dumpable (no ptrace, no /proc/1/mem, no /proc/1/fd) and that the kernel drops signals to PID 1.
+
+stdin:  u64 length, tar; then requests: u32 length, JSON, the bytes of `files` one after another.
+        {argv, env, workdir, timeout, cap, flood, report, report_cap, files: [[path, length]], last}
+stdout: u32 length, JSON head, then the bodies that the head's `sizes` names.
+        first {"ready": bool, "error": str, "full": bool}; then one reply per request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import selectors
+import signal
+import stat
+import struct
+import subprocess  # noqa: TID251 - starting the check is this file's one job
+import sys
+import time
+from typing import Any
+
+WORKSPACE = "/workspace"
+WRITABLE = (WORKSPACE, "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own tmpfs mounts
+PIECE = 1 << 16
+PR_SET_DUMPABLE = 4
+COVER_CAP = 64 << 20
+EOF_EXIT = 120  # the service went away: nobody reads an answer any more
+
+
+def receive(count: int) -> bytes:
+    """Exactly `count` bytes of stdin; the container ends when the service is gone."""
+    kept = bytearray()
+    while len(kept) < count:
+        piece = os.read(0, min(count - len(kept), 1 << 20))
+        if not piece:
+            os._exit(EOF_EXIT)
+        kept += piece
+    return bytes(kept)
+
+
+def send(head: dict[str, Any], *bodies: bytes) -> None:
+    head["sizes"] = [len(body) for body in bodies]
+    text = json.dumps(head).encode()
+    rest = memoryview(struct.pack(">I", len(text)) + text + b"".join(bodies))
+    while rest:
+        rest = rest[os.write(1, rest) :]
+
+
+class Stream:
+    """A capped stream: its first and last bytes are kept, what lies between is only counted."""
+
+    def __init__(self, cap: int) -> None:
+        self.seen = 0
+        self.room = cap // 2
+        self.keep = cap - cap // 2
+        self.head = bytearray()
+        self.tail = bytearray()
+
+    def feed(self, piece: bytes) -> None:
+        self.seen += len(piece)
+        taken = piece[: self.room - len(self.head)]
+        self.head += taken
+        self.tail += piece[len(taken) :]
+        if len(self.tail) > self.keep + PIECE:
+            del self.tail[: len(self.tail) - self.keep]
+
+    def text(self) -> bytes:
+        tail = bytes(self.tail[-self.keep :])
+        gap = self.seen - len(self.head) - len(tail)
+        if not gap:
+            return bytes(self.head) + tail
+        return b"%b\n[... %d bytes left out ...]\n%b" % (bytes(self.head), gap, tail)
+
+
+def counter(paths: tuple[str, ...], key: str) -> int:
+    """A counter of this container's cgroup (version 1 or 2); 0 where it cannot be read."""
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError, IndexError), open(path) as lines:  # noqa: PTH123
+            for line in lines:
+                fields = line.split()
+                if fields[0] == key:
+                    return int(fields[1])
+    return 0
+
+
+def kills() -> int:
+    return counter(
+        ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"), "oom_kill"
+    )
+
+
+def refused_forks() -> int:
+    return counter(("/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"), "max")
+
+
+def full() -> bool:
+    """Whether a writable mount has no room for another page or another file."""
+    for mount in WRITABLE:
+        with contextlib.suppress(OSError):
+            room = os.statvfs(mount)
+            if room.f_blocks and room.f_bavail == 0:
+                return True
+            if room.f_files and room.f_favail == 0:
+                return True
+    return False
+
+
+def end_all() -> None:
+    """Kill every other process of this pid namespace; nobody is left to refuse."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+
+
+def sweep() -> None:
+    """Kill and reap until PID 1 is alone."""
+    while True:
+        end_all()
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def folder(parts: list[str], make: bool) -> int:
+    """A descriptor of a folder below the workspace; links on the way are refused."""
+    here = os.open(WORKSPACE, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in parts:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=here)
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+            below = os.open(part, flags, dir_fd=here)
+            os.close(here)
+            here = below
+    except OSError:
+        os.close(here)
+        raise
+    return here
+
+
+def read_file(path: str, cap: int) -> bytes | None:
+    """At most `cap` + 1 bytes of a regular file below the workspace, None for anything else."""
+    parts = path.split("/")
+    try:
+        here = folder(parts[:-1], False)
+    except OSError:
+        return None
+    try:
+        fd = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
+    except OSError:
+        return None
+    finally:
+        os.close(here)
+    with os.fdopen(fd, "rb") as source:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        with contextlib.suppress(OSError):
+            return source.read(cap + 1)
+    return None
+
+
+def drop_file(path: str) -> None:
+    """Remove what lies at a path, unless it is a folder or not reachable without links."""
+    parts = path.split("/")
+    with contextlib.suppress(OSError):
+        here = folder(parts[:-1], False)
+        try:
+            os.unlink(parts[-1], dir_fd=here)
+        finally:
+            os.close(here)
+
+
+def write_file(path: str, data: bytes, mode: int, moment: int) -> None:
+    """A new regular file in place of whatever was there; `moment` is its modification time."""
+    drop_file(path)
+    parts = path.split("/")
+    here = folder(parts[:-1], True)
+    try:
+        fd = os.open(parts[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, dir_fd=here)
+    finally:
+        os.close(here)
+    with os.fdopen(fd, "wb") as target:
+        target.write(data)
+        target.flush()
+        os.fchmod(fd, mode)
+        os.utime(fd, (moment, moment))
+
+
+class Overlay:
+    """Files laid over the workspace for one run; what they covered comes back afterwards."""
+
+    def __init__(self) -> None:
+        self.covered: list[tuple[str, bytes | None, int, int]] = []
+
+    def lay(self, path: str, data: bytes, moment: int) -> None:
+        """`moment` differs from run to run: equal size and time would revive stale bytecode."""
+        old, mode, changed = read_file(path, COVER_CAP), 0o644, 0
+        if old is not None and len(old) > COVER_CAP:
+            raise OSError(f"{path} is too large to be laid over")
+        if old is not None:
+            info = os.stat(WORKSPACE + "/" + path, follow_symlinks=False)  # noqa: PTH116
+            mode, changed = stat.S_IMODE(info.st_mode), int(info.st_mtime)
+        write_file(path, data, mode, moment)
+        self.covered.append((path, old, mode, changed))
+
+    def lift(self) -> None:
+        for path, old, mode, changed in reversed(self.covered):
+            drop_file(path)
+            if old is not None:
+                with contextlib.suppress(OSError):
+                    write_file(path, old, mode, changed)
+        self.covered.clear()
+
+
+class Running:
+    """One child with its two capped streams, watched until it ends, floods or runs out of time."""
+
+    def __init__(self, ask: dict[str, Any]) -> None:
+        self.flood, self.flooded, self.timed, self.full = int(ask["flood"]), False, False, False
+        self.end = time.monotonic() + float(ask["timeout"])
+        self.child = subprocess.Popen(  # noqa: S603 - running what it is told is its job
+            ask["argv"],
+            cwd=WORKSPACE + "/" + ask["workdir"],
+            env={**os.environ, **ask["env"]},  # noqa: TID251 - image and profile set it
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.watch = selectors.DefaultSelector()
+        self.streams: list[Stream] = []
+        for pipe in (self.child.stdout, self.child.stderr):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+            self.streams.append(Stream(int(ask["cap"])))
+            self.watch.register(pipe, selectors.EVENT_READ, self.streams[-1])
+        self.open = len(self.streams)
+        # Nothing is sent while a check runs: readable here means that the service is gone.
+        self.watch.register(0, selectors.EVENT_READ, None)
+
+    def pump(self, wait: float) -> bool:
+        """Read what is there; True when something was."""
+        moved = False
+        for key, _ in self.watch.select(wait):
+            if key.data is None:
+                os._exit(EOF_EXIT)
+            try:
+                piece = os.read(key.fd, PIECE)
+            except BlockingIOError:
+                continue
+            moved = True
+            if piece:
+                key.data.feed(piece)
+            else:
+                self.watch.unregister(key.fileobj)
+                self.open -= 1
+        return moved
+
+    def status(self) -> int | None:
+        """Reap whoever ended; the child's exit code (negative: signal) once it is among them."""
+        code = None
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, state = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    break
+                if pid == self.child.pid:
+                    code = os.WEXITSTATUS(state) if os.WIFEXITED(state) else -os.WTERMSIG(state)
+        return code
+
+    def watch_limits(self) -> None:
+        self.full = self.full or full()
+        if not self.timed and not self.flooded:
+            self.timed = time.monotonic() > self.end
+            self.flooded = sum(stream.seen for stream in self.streams) > self.flood
+        if self.timed or self.flooded:
+            end_all()
+
+    def finish(self) -> int:
+        """Wait for the child, end whatever it left behind, and drain the pipes."""
+        wait, code = 0.001, None
+        while code is None:
+            self.pump(wait)
+            wait = min(wait * 2, 0.02)
+            self.watch_limits()
+            code = self.status()
+        self.child.returncode = code
+        sweep()
+        while self.open and self.pump(0):
+            pass
+        self.watch.close()
+        for pipe in (self.child.stdout, self.child.stderr):
+            assert pipe is not None
+            pipe.close()
+        return code
+
+
+def run(ask: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+    """One request. `code` is None when the command could not be started; `error` says why."""
+    began, memory, forks = time.monotonic(), kills(), refused_forks()
+    if ask["report"]:
+        drop_file(ask["report"])
+    try:
+        running = Running(ask)
+    except (OSError, ValueError) as error:
+        sweep()
+        return {"code": None, "error": f"could not start {ask['argv'][0]!r}: {error}"}, []
+    code = running.finish()
+    report = read_file(ask["report"], int(ask["report_cap"])) if ask["report"] else None
+    head = {
+        "code": code,
+        "error": "",
+        "ms": round((time.monotonic() - began) * 1000),
+        "timed": running.timed,
+        "flooded": running.flooded,
+        "full": running.full or full(),
+        "oom": kills() - memory,
+        "forks": refused_forks() - forks,
+        "seen": [stream.seen for stream in running.streams],
+        "report": report is not None,
+    }
+    return head, [*(stream.text() for stream in running.streams), report or b""]
+
+
+def serve_one(count: int) -> None:
+    """Read a request, lay its files, run it, restore, answer; ends the container after the last."""
+    ask = json.loads(receive(struct.unpack(">I", receive(4))[0]))
+    files = [(path, receive(size)) for path, size in ask["files"]]
+    overlay = Overlay()
+    try:
+        try:
+            for path, data in files:
+                overlay.lay(path, data, 1_000_000_000 + count)
+        except OSError as error:
+            head: dict[str, Any] = {"code": None, "error": f"could not lay a file: {error}"}
+            bodies: list[bytes] = []
+            head["full"] = full()
+        else:
+            head, bodies = run(ask)
+    finally:
+        overlay.lift()
+    if ask["report"]:
+        drop_file(ask["report"])
+    send(head, *bodies)
+    if ask["last"]:
+        code = head["code"]
+        os._exit(127 if code is None else code if code >= 0 else 128 - code)
+
+
+def unpack() -> None:
+    """The tree into the workspace, as the sandbox's own user."""
+    left = struct.unpack(">Q", receive(8))[0]
+    tar = subprocess.Popen(  # noqa: S603 - fixed words
+        ["tar", "-xpf", "-", "-C", WORKSPACE],  # noqa: S607 - the image's own
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert tar.stdin is not None and tar.stderr is not None
+    os.set_blocking(tar.stderr.fileno(), False)
+    said = Stream(4096)
+    while left:
+        piece = receive(min(left, 1 << 20))
+        left -= len(piece)
+        with contextlib.suppress(BrokenPipeError):
+            tar.stdin.write(piece)
+        with contextlib.suppress(BlockingIOError):
+            said.feed(os.read(tar.stderr.fileno(), PIECE))
+    with contextlib.suppress(BrokenPipeError):
+        tar.stdin.close()
+    os.set_blocking(tar.stderr.fileno(), True)
+    while True:
+        piece = os.read(tar.stderr.fileno(), PIECE)
+        if not piece:
+            break
+        said.feed(piece)
+    code = tar.wait()
+    words = said.text().decode("utf-8", "replace")
+    error = "" if code == 0 else f"tar ended with {code}: {words}"
+    send({"ready": code == 0, "error": error, "full": full()})
+
+
+def main() -> None:
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 or os.getpid() != 1:
+        sys.exit(119)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the kernel drops default signals of PID 1
+    unpack()
+    count = 0
+    while True:
+        count += 1
+        serve_one(count)
+
+
+if __name__ == "__main__":
+    main()

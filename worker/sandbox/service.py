@@ -1,0 +1,303 @@
+"""The sandbox's narrow HTTP API on a unix socket: trees, commands and limits in, testimony out.
+
+The only process with the engine. A caller names a run, an image id, a command and limits; it can
+never name a mount, a device, an option of a container or another run's box.
+
+POST /images              {"name"}                      answers {"image", "profile"}
+POST /certify             header, u64 length, tar       answers an outcome
+POST /boxes               header, u64 length, tar       answers {"box"}
+POST /boxes/{box}/run     header, bytes of the files    answers an outcome
+DELETE /boxes/{box}       ?run=                         DELETE /runs/{run}        GET /healthz
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from app.domain.errors import Fault, Missing, Refused, Unavailable
+from app.domain.ports import Job
+from worker.sandbox.answer import Answer, Body, Work
+from worker.sandbox.cell import KeptBox, Maker, Tree, certify
+from worker.sandbox.image import Images
+from worker.sandbox.wire import (
+    FILES_CAP,
+    Ask,
+    CertifyHeader,
+    Head,
+    ImageAsk,
+    OpenHeader,
+    RunHeader,
+    described,
+    laid,
+    outcome_head,
+)
+
+BUSY_AGAIN = 2.0  # seconds
+Shape = TypeVar("Shape")
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """The operator's: checks at once, kept boxes, seconds a check, bytes of memory and of tree."""
+
+    concurrency: int = 2
+    boxes: int = 8
+    seconds: int = 1800
+    memory: int = 4 << 30
+    box_memory: int = 2 << 30
+    box_seconds: int = 7200
+    tree: int = 1 << 30
+
+
+def decoded(raw: bytes, shape: type[Shape]) -> Shape:
+    """A strict reading. Raises `Refused` 400 that names the field."""
+    try:
+        return msgspec.json.decode(raw, type=shape)
+    except msgspec.DecodeError as error:
+        raise Refused(f"the request is not valid: {error}", 400) from None
+
+
+def refusal(fault: Fault) -> Response:
+    said = described(fault)
+    headers = {"retry-after": str(said["retry_after"])} if said["retry_after"] else {}
+    return JSONResponse({"error": said["message"]}, int(said["status"]), headers)
+
+
+@dataclass
+class Live:
+    """What runs now, by run; safe from any thread."""
+
+    checks: dict[str, set[threading.Event]] = field(default_factory=dict)
+    boxes: dict[str, KeptBox] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def check(self, run: str) -> Iterator[threading.Event]:
+        """An event that is set when the run is to be stopped."""
+        stop = threading.Event()
+        with self.lock:
+            self.checks.setdefault(run, set()).add(stop)
+        try:
+            yield stop
+        finally:
+            with self.lock:
+                self.checks[run].discard(stop)
+                if not self.checks[run]:
+                    del self.checks[run]
+
+    def add(self, box: KeptBox) -> str:
+        name = secrets.token_hex(16)
+        with self.lock:
+            self.boxes[name] = box
+        return name
+
+    def box(self, name: str, run: str) -> KeptBox:
+        """Raises `Missing` for a box that is gone, and alike for one of another run."""
+        with self.lock:
+            box = self.boxes.get(name)
+        if box is None or box.run_id != run:
+            raise Missing("this box is gone; open a new one", 404)
+        return box
+
+    def stop(self, run: str | None) -> tuple[int, list[str]]:
+        """Tell the checks of a run (None: all) to stop; (how many, names of its boxes)."""
+        with self.lock:
+            events = [e for name, kept in self.checks.items() if run in (None, name) for e in kept]
+            names = [name for name, box in self.boxes.items() if run in (None, box.run_id)]
+        for event in events:
+            event.set()
+        return len(events), names
+
+    def drop(self, name: str) -> bool:
+        """Close and forget a box; whether there was one."""
+        with self.lock:
+            box = self.boxes.pop(name, None)
+        if box is not None:
+            box.close()
+        return box is not None
+
+
+class Rooms:
+    """The endpoints. `slots` bounds certifying containers, `kept` the boxes."""
+
+    def __init__(self, maker: Maker, images: Images, ceilings: Ceilings) -> None:
+        self.maker = maker
+        self.images = images
+        self.ceilings = ceilings
+        self.live = Live()
+        self.slots = threading.BoundedSemaphore(ceilings.concurrency)
+        self.kept = threading.BoundedSemaphore(ceilings.boxes)
+        workers = ceilings.concurrency + 2 * ceilings.boxes + 4
+        self.pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
+
+    def stop_all(self) -> None:
+        """End everything that runs; returns when its containers are removed."""
+        _, names = self.live.stop(None)
+        for name in names:
+            if self.live.drop(name):
+                self.kept.release()
+        self.pool.shutdown(wait=True)
+
+    # -- endpoints --------------------------------------------------------------------------------
+
+    async def healthz(self, _: Request) -> Response:
+        return JSONResponse({"engine": self.maker.engine.facts.version, "ok": True})
+
+    async def image(self, request: Request) -> Response | Answer:
+        try:
+            name = decoded(await request.body(), ImageAsk).name
+        except Refused as error:
+            return refusal(error)
+
+        def work(cancelled: Callable[[], bool]) -> Head:
+            image = self.images.ensure(name)
+            return {"image": image, "profile": self.maker.profile, "sizes": []}, []
+
+        return Answer(self.pool, work)
+
+    async def certify(self, request: Request) -> Response | Answer:
+        return await self._with_body(request, self._certify)
+
+    async def open(self, request: Request) -> Response | Answer:
+        return await self._with_body(request, self._open)
+
+    async def run(self, request: Request) -> Response | Answer:
+        async def prepare(body: Body) -> Work:
+            return await self._run(body, request.path_params["box"])
+
+        return await self._with_body(request, prepare)
+
+    async def close(self, request: Request) -> Response:
+        name = request.path_params["box"]
+        try:
+            self.live.box(name, request.query_params.get("run", ""))
+        except Missing as error:
+            return refusal(error)
+        self.pool.submit(self._close, name)
+        return Response(status_code=204)
+
+    async def stop(self, request: Request) -> Response:
+        count, names = self.live.stop(request.path_params["run"])
+        for name in names:
+            self.pool.submit(self._close, name)
+        return JSONResponse({"stopped": count + len(names)})
+
+    # -- their work -------------------------------------------------------------------------------
+
+    async def _with_body(
+        self, request: Request, prepare: Callable[[Body], object]
+    ) -> Response | Answer:
+        body = Body(request)
+        try:
+            work = await prepare(body)  # type: ignore[misc]
+        except Fault as error:
+            await body.drain(self.ceilings.tree + FILES_CAP)
+            return refusal(error)
+        return Answer(self.pool, work)
+
+    def _close(self, name: str) -> None:
+        if self.live.drop(name):
+            self.kept.release()
+
+    def _job(self, ask: Ask) -> Job:
+        return ask.job(self.ceilings.seconds, self.ceilings.memory)
+
+    def _take(self, slots: threading.BoundedSemaphore, what: str, limit: int) -> None:
+        if not slots.acquire(blocking=False):
+            raise Unavailable(f"all {limit} {what} of the sandbox are in use", BUSY_AGAIN)
+
+    async def _certify(self, body: Body) -> Work:
+        header = decoded(await body.header(), CertifyHeader)
+        job = self._job(header.job)
+        limit = self.ceilings.concurrency
+        self._take(self.slots, "places for checks", limit)
+        try:
+            source, size = await body.spool(self.ceilings.tree)
+        except BaseException:
+            self.slots.release()
+            raise
+
+        def work(cancelled: Callable[[], bool]) -> Head:
+            try:
+                with source, self.live.check(header.run) as stop:
+                    self.images.check(header.image)
+                    tree = Tree(source, size)
+                    return outcome_head(
+                        certify(
+                            self.maker,
+                            header.run,
+                            header.image,
+                            job,
+                            tree,
+                            lambda: cancelled() or stop.is_set(),
+                        )
+                    )
+            finally:
+                self.slots.release()
+
+        return work
+
+    async def _open(self, body: Body) -> Work:
+        header = decoded(await body.header(), OpenHeader)
+        self._take(self.kept, "kept boxes", self.ceilings.boxes)
+        try:
+            source, size = await body.spool(self.ceilings.tree)
+        except BaseException:
+            self.kept.release()
+            raise
+
+        def work(cancelled: Callable[[], bool]) -> Head:
+            kept = False
+            try:
+                with source, self.live.check(header.run) as stop:
+                    self.images.check(header.image)
+                    box = KeptBox.open(
+                        self.maker,
+                        header.run,
+                        header.image,
+                        min(self.ceilings.box_memory, self.ceilings.memory),
+                        self.ceilings.box_seconds,
+                        Tree(source, size),
+                        lambda: cancelled() or stop.is_set(),
+                    )
+                    kept = True
+                    name = self.live.add(box)
+                    if cancelled() or stop.is_set():
+                        self._close(name)
+                        raise Missing("the box was stopped together with its run", 410)
+                    return {"box": name, "sizes": []}, []
+            finally:
+                if not kept:
+                    self.kept.release()
+
+        return work
+
+    async def _run(self, body: Body, name: str) -> Work:
+        header = decoded(await body.header(), RunHeader)
+        box = self.live.box(name, header.run)
+        job = self._job(header.job)
+        files = {path: await body.exact(size) for path, size in laid(header.files)}
+
+        def work(cancelled: Callable[[], bool]) -> Head:
+            if not box.busy.acquire(blocking=False):
+                raise Unavailable("the box is busy with another check", BUSY_AGAIN)
+            try:
+                if box.stopped.is_set():
+                    raise Missing("this box is gone; open a new one", 404)
+                return outcome_head(box.run(job, files, cancelled))
+            finally:
+                box.busy.release()
+                if box.gone:
+                    self._close(name)
+
+        return work

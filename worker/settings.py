@@ -1,0 +1,211 @@
+"""Each role's settings, read once at its door; secrets by file, without a repr.
+
+All missing names are reported together, each with where to get it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+API_URL = "https://api.github.com"
+SERVER_URL = "https://github.com"
+MODEL_URL = "https://api.anthropic.com"
+MODEL = "claude-sonnet-5-5"
+REDIS_URL = "redis://127.0.0.1:6379/0"
+SANDBOX_SOCKET = "/run/patchwarrant/sandbox.sock"
+STATE_FOLDER = "/var/lib/patchwarrant"
+
+
+class SettingsError(Exception):
+    """Settings are missing or wrong; the text names all of them and where each comes from."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that is never shown."""
+
+    value: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return "(secret)"
+
+
+@dataclass(frozen=True)
+class DeskSettings:
+    """What the desk holds: App key, sealing key, signing key. `daily` in micro-dollars."""
+
+    redis_url: str
+    app_id: str
+    app_key: Secret
+    seal: Secret
+    signing_key: Path
+    api_url: str
+    server_url: str
+    owners: tuple[str, ...]
+    daily: int
+    workers: int
+    lease_ms: int
+    write_pause: float
+
+
+@dataclass(frozen=True)
+class RunnerSettings:
+    """What the runner holds: the model key, object stores, the sandbox's socket."""
+
+    redis_url: str
+    model: str
+    model_url: str
+    model_key: Secret
+    server_url: str
+    sandbox: str
+    stores: Path
+    daily: int
+    workers: int
+    lease_ms: int
+
+
+@dataclass(frozen=True)
+class SandboxSettings:
+    """What the sandbox holds: the engine's address. `memory` in bytes, `seconds` as ceilings."""
+
+    socket: str
+    docker_host: str
+    concurrency: int
+    images: tuple[str, ...]
+    memory: int
+    seconds: int
+
+
+@dataclass(frozen=True)
+class OperatorSettings:
+    """What the operator's commands need: the ledger alone."""
+
+    redis_url: str
+
+
+class Door:
+    """Reads names from an environment, remembering what is missing and what deserves a warning."""
+
+    def __init__(self, environment: MutableMapping[str, str]) -> None:
+        self.environment = environment
+        self.missing: list[str] = []
+        self.warnings: list[str] = []
+
+    def text(self, name: str, default: str) -> str:
+        return self.environment.get(name, "").strip() or default
+
+    def needed(self, name: str, where: str) -> str:
+        value = self.environment.get(name, "").strip()
+        if not value:
+            self.missing.append(f"{name}: {where}")
+        return value
+
+    def number(self, name: str, default: float) -> float:
+        value = self.text(name, str(default))
+        try:
+            return float(value)
+        except ValueError:
+            self.missing.append(f"{name}: a number is wanted, not {value!r}")
+            return default
+
+    def secret(self, name: str, where: str) -> Secret:
+        """From the file that `<name>_FILE` names, else from `name` itself, with a warning.
+
+        The value leaves the environment, so that no child inherits it.
+        """
+        file = self.text(f"{name}_FILE", "")
+        if file:
+            try:
+                return Secret(Path(file).read_text(encoding="utf-8").strip())
+            except (OSError, UnicodeDecodeError) as error:
+                self.missing.append(f"{name}_FILE: {file} cannot be read: {error}")
+                return Secret("")
+        value = self.environment.pop(name, "").strip()
+        if not value:
+            self.missing.append(f"{name}_FILE: {where}")
+        else:
+            self.warnings.append(
+                f"{name} is set as a value; a file named by {name}_FILE is safer, "
+                "since other processes of this user can read an environment"
+            )
+        return Secret(value)
+
+    def close(self) -> None:
+        """Raise `SettingsError` if anything was missing or wrong."""
+        if self.missing:
+            raise SettingsError(
+                "These settings are missing or wrong:\n  " + "\n  ".join(self.missing)
+            )
+
+
+def environment() -> MutableMapping[str, str]:
+    """The process's environment; the only place that touches it."""
+    return os.environ
+
+
+def redis_url(door: Door) -> str:
+    return door.text("PATCHWARRANT_REDIS_URL", REDIS_URL)
+
+
+def operator(door: Door) -> OperatorSettings:
+    return OperatorSettings(redis_url(door))
+
+
+def desk(door: Door) -> DeskSettings:
+    state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    owners = door.text("PATCHWARRANT_OWNERS", "")
+    made = DeskSettings(
+        redis_url=redis_url(door),
+        app_id=door.needed("PATCHWARRANT_APP_ID", "the App's page on GitHub, under About"),
+        app_key=door.secret(
+            "PATCHWARRANT_APP_KEY", "the .pem file from the App's page, under Private keys"
+        ),
+        seal=door.secret("PATCHWARRANT_SEAL", "`patchwarrant key seal FILE` makes one"),
+        signing_key=Path(
+            door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
+        ),
+        api_url=door.text("GITHUB_API_URL", API_URL).rstrip("/"),
+        server_url=door.text("GITHUB_SERVER_URL", SERVER_URL).rstrip("/"),
+        owners=tuple(part.strip() for part in owners.split(",") if part.strip()),
+        daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25) * 1_000_000),
+        workers=int(door.number("PATCHWARRANT_DESK_WORKERS", 2)),
+        lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
+        write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1),
+    )
+    door.close()
+    return made
+
+
+def runner(door: Door) -> RunnerSettings:
+    state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    made = RunnerSettings(
+        redis_url=redis_url(door),
+        model=door.text("PATCHWARRANT_MODEL", MODEL),
+        model_url=door.text("PATCHWARRANT_MODEL_URL", MODEL_URL).rstrip("/"),
+        model_key=door.secret("ANTHROPIC_API_KEY", "a file with the key from Anthropic's console"),
+        server_url=door.text("GITHUB_SERVER_URL", SERVER_URL).rstrip("/"),
+        sandbox=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
+        stores=state / "stores",
+        daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25) * 1_000_000),
+        workers=int(door.number("PATCHWARRANT_RUNNER_WORKERS", 2)),
+        lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
+    )
+    door.close()
+    return made
+
+
+def sandbox(door: Door) -> SandboxSettings:
+    images = door.text("PATCHWARRANT_IMAGES", "")
+    made = SandboxSettings(
+        socket=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
+        docker_host=door.text("DOCKER_HOST", "unix:///var/run/docker.sock"),
+        concurrency=int(door.number("PATCHWARRANT_SANDBOXES", 4)),
+        images=tuple(part.strip() for part in images.split(",") if part.strip()),
+        memory=int(door.number("PATCHWARRANT_SANDBOX_MEMORY_MIB", 4096)) << 20,
+        seconds=int(door.number("PATCHWARRANT_SANDBOX_SECONDS", 1800)),
+    )
+    door.close()
+    return made

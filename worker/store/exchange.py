@@ -1,0 +1,100 @@
+"""What roles leave for each other: sealed tokens, questions, who leads, the pause."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from app.domain import scripts
+from app.domain.record import (
+    PAUSED,
+    answer_key,
+    leader_key,
+    request_key,
+    tokens_key,
+)
+from worker.store import codec
+from worker.store.calls import Calls
+from worker.store.rows import SealedToken
+
+BLOCK = 1.0  # seconds of one blocking read, well below the connection's own limit
+
+
+class Exchange:
+    """The part of the ledger that belongs to no run's lease."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+
+    # -- the operator's brake
+
+    def paused(self) -> str:
+        """Who paused this instance, "" when nobody did."""
+        by = self.calls.command("GET", PAUSED)
+        return by.decode(errors="replace") if by else ""
+
+    def pause(self, by: str) -> None:
+        self.calls.command("SET", PAUSED, by or "the operator")
+
+    def resume(self) -> None:
+        self.calls.command("DEL", PAUSED)
+
+    # -- tokens, sealed by the desk: what is listed may still be alive and must be revoked
+
+    def keep_token(self, name: str, sealed: bytes, expires_ms: int, run: str) -> None:
+        row = {"sealed": base64.b64encode(sealed).decode(), "expires": expires_ms, "run": run}
+        self.calls.command("HSET", tokens_key(), name, codec.encode(row))
+
+    def tokens(self) -> list[SealedToken]:
+        """Every token not yet dropped, by name."""
+        rows: dict[bytes, bytes] | list[bytes] = self.calls.command("HGETALL", tokens_key())
+        if isinstance(rows, list):
+            rows = dict(zip(rows[::2], rows[1::2], strict=True))
+        found = []
+        for name, data in sorted(rows.items()):
+            row = codec.mapping(data)
+            sealed = base64.b64decode(row["sealed"])
+            found.append(SealedToken(name.decode(), sealed, int(row["expires"]), str(row["run"])))
+        return found
+
+    def drop_token(self, name: str) -> None:
+        """After it was revoked, or past its expiry."""
+        self.calls.command("HDEL", tokens_key(), name)
+
+    # -- a question from one role to another, with one answer; ids are unguessable, ttl in seconds
+
+    def ask(self, request_id: str, data: Mapping[str, Any], ttl: float) -> None:
+        self.calls.command("SET", request_key(request_id), codec.encode(data), "PX", _ms(ttl))
+
+    def take_request(self, request_id: str) -> dict[str, Any] | None:
+        """The question, which is gone afterwards; None when it expired or was taken."""
+        data = self.calls.command("GETDEL", request_key(request_id))
+        return None if data is None else codec.mapping(data)
+
+    def answer_request(self, request_id: str, data: Mapping[str, Any], ttl: float) -> None:
+        self.calls.script(scripts.REPLY, (answer_key(request_id),), (codec.encode(data), _ms(ttl)))
+
+    def await_answer(self, request_id: str, seconds: float) -> dict[str, Any] | None:
+        """The answer, which is gone afterwards; None when none came in time."""
+        ends = time.monotonic() + seconds
+        while True:
+            left = ends - time.monotonic()
+            if left <= 0:
+                data = self.calls.command("LPOP", answer_key(request_id))
+                return None if data is None else codec.mapping(data)
+            block = f"{min(left, BLOCK):.3f}"
+            found = self.calls.command("BLPOP", answer_key(request_id), block)
+            if found:
+                return codec.mapping(found[1])
+
+    # -- one keeper a role
+
+    def leader(self, role: str, owner: str, ttl_ms: int) -> bool:
+        """True when `owner` leads now, for `ttl_ms` more."""
+        return bool(self.calls.script(scripts.LEAD, (leader_key(role),), (owner, ttl_ms)))
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

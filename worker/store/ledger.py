@@ -1,0 +1,325 @@
+"""The ledger: events, runs, Changes and leases as rows in Redis; the truth of the whole product.
+
+Obeys the design's page on durable runs. Every method may raise `Unavailable`: Redis stayed away
+longer than `patience`, or cannot write. All times are Redis milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from redis import Redis
+
+from app.domain import record, scripts
+from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
+from app.domain.event import Event
+from app.domain.record import ChangeRow, JournalEntry, Kept
+from app.domain.run import Run, branch_name
+from app.domain.state import ENDS, OWNER, Role, State
+from worker.store import codec, connect
+from worker.store.calls import Calls, operation
+from worker.store.exchange import Exchange
+from worker.store.hold import LedgerHold, journal
+from worker.store.rows import Due, Lease, Opened, Opening, Row
+
+GRACE = 2_000  # ms after a lease's end until the run is due again
+HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
+RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
+
+RUNS = record.run_key("")
+CHANGES = record.change_key("")
+SPEND = record.spend_key("")
+
+
+class Ledger(Exchange):
+    """All rows. `durable=False` is for benchmarks: it skips the check of the server's settings."""
+
+    def __init__(self, redis: Redis, *, durable: bool = True, patience: float = 10.0) -> None:
+        super().__init__(Calls(redis, patience))
+        self.redis = redis
+        self.durable = durable
+
+    def check_server(self) -> None:
+        """Raise `Halt(NEEDS_OPERATOR)` unless the server keeps what it acknowledges."""
+        if self.durable:
+            connect.check_server(self.redis)
+
+    def now(self) -> int:
+        seconds, micro = self.calls.command("TIME")
+        return int(seconds) * 1000 + int(micro) // 1000
+
+    # -- events
+
+    def add_event(self, event: Event) -> bool:
+        """Write an event that did not come through the receiver; False if it is there already."""
+        answer = self.calls.script(
+            scripts.RECEIVE,
+            (record.INBOX, record.EVENTS_OPEN),
+            (record.SCHEMA, record.event_key(event.key), event.key, codec.encode(event)),
+        )[0]
+        if answer not in (b"new", b"known"):
+            raise IntegrityError(f"event {event.key} cannot be written: {answer.decode()}")
+        return bool(answer == b"new")
+
+    def event(self, key: str) -> Event | None:
+        version, data = self._fields(record.event_key(key), "v", "data")
+        if version is None or data is None:
+            return None
+        codec.guard(version, f"event {key}")
+        return codec.event(data)
+
+    def unhandled_events(self, limit: int, older_ms: int = 0) -> list[str]:
+        """Keys of events without outcome that were written `older_ms` or more ago, oldest first."""
+        newest: str | int = self.now() - older_ms if older_ms else "+inf"
+        words = (record.EVENTS_OPEN, "-inf", newest, "LIMIT", 0, limit)
+        return [key.decode() for key in self.calls.command("ZRANGEBYSCORE", *words)]
+
+    def event_done(self, key: str, outcome: str) -> None:
+        """Nobody needs to handle this event again; the first outcome stays."""
+        keys = (record.event_key(key), record.EVENTS_OPEN)
+        self.calls.script(scripts.EVENT_DONE, keys, (key, outcome))
+
+    # -- runs
+
+    def open_run(self, event_key: str, run: Run) -> Opened:
+        """Open `run` for an event: one open Change an issue, one active run a Change.
+
+        `run.change` is set here. Called again after a crash it answers `known`. With `new` and
+        `known` the event has its outcome. Raises `Missing` when there is no such event.
+        """
+        repository, wanted = run.repository.id, ""
+        keys = (
+            record.event_key(event_key),
+            record.run_key(run.id),
+            record.issue_key(repository, run.issue),
+            record.DUE,
+            record.RUNS,
+            record.EVENTS_OPEN,
+        )
+        while True:
+            opened = replace(run, change=wanted or run.id)
+            answer = self.calls.script(
+                scripts.OPEN_RUN,
+                keys,
+                (
+                    run.id,
+                    codec.encode(opened),
+                    record.SCHEMA,
+                    OWNER[run.state],
+                    run.state,
+                    event_key,
+                    wanted,
+                    CHANGES,
+                    RUNS,
+                    repository,
+                    run.issue,
+                    branch_name(run.issue, run.id),
+                ),
+            )
+            outcome, *rest = (part.decode() for part in answer)
+            if outcome == "missing":
+                raise Missing(f"there is no event {event_key} in the ledger to open a run for")
+            if outcome != "again":
+                run_id, change, pull, waiting = rest
+                return Opened(Opening(outcome), run_id, change, int(pull or 0), waiting)
+            wanted = rest[0]  # the issue has an open Change: the run continues it
+
+    def run(self, run_id: str) -> Run | None:
+        """The run as last saved, without a lease."""
+        version, data = self._fields(record.run_key(run_id), "v", "data")
+        if version is None or data is None:
+            return None
+        codec.guard(version, f"run {run_id}")
+        return codec.run(data)
+
+    def row(self, run_id: str) -> Row | None:
+        """The run with its row's bookkeeping, for people and tests."""
+        run = self.run(run_id)
+        if run is None:
+            return None
+        names = ("rev", "fence", "lease", "crashes", "wakes", "cancel")
+        numbers = [int(n or 0) for n in self._fields(record.run_key(run_id), *names)]
+        rev, fence, lease, crashes, wakes, cancel = numbers
+        owner = self._fields(record.run_key(run_id), "owner")[0] or b""
+        due = int(self.calls.command("ZSCORE", record.DUE, run_id) or 0)
+        return Row(run, rev, fence, owner.decode(), lease, crashes, wakes, due, cancel == 1)
+
+    def runs(self, limit: int) -> list[Run]:
+        """The newest runs first; rows of a newer schema are left out."""
+        ids = self.calls.command("ZREVRANGE", record.RUNS, 0, limit - 1)
+        found = []
+        for run_id in ids:
+            try:
+                run = self.run(run_id.decode())
+            except codec.NewerSchema:
+                continue
+            if run is not None:
+                found.append(run)
+        return found
+
+    def runs_without_end(self) -> list[str]:
+        """Ids of runs that have not ended and told so, by wake time."""
+        return [run.decode() for run in self.calls.command("ZRANGE", record.DUE, 0, -1)]
+
+    def claim(self, run_id: str, owner: str, lease_ms: int) -> Lease | None:
+        """Take the run's lease; None when somebody holds it or the run is over.
+
+        The fence grows with every claim. Raises `NewerSchema` (an `Unavailable`) for a row that a
+        newer version wrote, which is left as it is.
+        """
+        answer = self.calls.script(
+            scripts.CLAIM,
+            (record.run_key(run_id), record.DUE),
+            (owner, lease_ms, GRACE, record.SCHEMA, operation(), run_id),
+        )
+        if answer[0] == b"newer":
+            codec.guard(answer[1], f"run {run_id}")
+        if answer[0] != b"ok":
+            return None
+        fence, rev, crashes, data, until, cancel, reply = answer[1:]
+        return Lease(
+            run=codec.run(data),
+            rev=int(rev),
+            fence=int(fence),
+            owner=owner,
+            crashes=int(crashes),
+            lease_ms=lease_ms,
+            until=int(until),
+            cancelled=cancel == b"1",
+            answer=reply.decode(),
+        )
+
+    def save(
+        self, lease: Lease, run: Run, *, due_ms: int | None = None, release: bool = False
+    ) -> Lease:
+        """Keep `run`, if nobody else did since: compare-and-set on rev and fence, else `Fenced`.
+
+        `due_ms` (Redis ms) is when to wake a run that waits. Without it a released run is due
+        after a short while, in case the next role's wake-up gets lost, and a held one after its
+        lease. A run that ended and told so gives up lease and due time and frees its Change.
+        """
+        if run.id != lease.run_id:
+            raise IntegrityError(f"lease of run {lease.run_id} cannot save run {run.id}")
+        over = run.state in ENDS and run.explained
+        answer = self.calls.fenced(
+            scripts.SAVE,
+            lease.fence,
+            (record.run_key(run.id), record.DUE, record.change_key(run.change)),
+            (
+                lease.rev,
+                codec.encode(run),
+                run.state,
+                OWNER[run.state],
+                run.wait.waiting if run.wait else "",
+                run.publication.pull,
+                int(over),
+                int(release),
+                "" if due_ms is None else due_ms,
+                HANDOVER if release else GRACE,
+                run.id,
+                SPEND,
+            ),
+        )
+        return replace(lease, run=run, rev=int(answer))
+
+    def beat(self, lease: Lease, lease_ms: int) -> bool:
+        """Keep the lease alive; True when a person asked for the end. Raises `Fenced`."""
+        answer = self.calls.script(
+            scripts.BEAT,
+            (record.run_key(lease.run_id), record.DUE),
+            (lease.fence, lease_ms, GRACE, lease.run_id),
+        )
+        if answer[0] != b"ok":
+            raise Fenced(f"run {lease.run_id}: the lease with fence {lease.fence} is over")
+        return bool(answer[2] == b"1")
+
+    def hold(
+        self,
+        lease: Lease,
+        *,
+        daily: int,
+        lease_ms: int | None = None,
+        on_lost: Callable[[], None] | None = None,
+    ) -> LedgerHold:
+        """The lease as `ports.Hold`; use it as a context, which keeps it alive by heartbeats.
+
+        `daily` is the day's cap over everything, micro-dollars. `on_lost` is called once, from the
+        heart's thread, when another worker took over or Redis was away for a whole lease.
+        """
+        return LedgerHold(self.calls, lease, daily, lease_ms or lease.lease_ms, GRACE, on_lost)
+
+    def cancel(self, run_id: str) -> bool:
+        """Ask a run to end; False when there is none or it is over."""
+        keys = (record.run_key(run_id), record.DUE)
+        return bool(self.calls.script(scripts.CANCEL, keys, (run_id,)))
+
+    def answer(self, run_id: str, event_key: str, text: str) -> bool:
+        """Hand a run that waits for an answer its answer (`text` goes into its journal as a note
+        `{"answer", "event"}`) and make it due now; False when it does not wait for one."""
+        entry = codec.encode({"answer": text, "event": event_key})
+        keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
+        words = (run_id, event_key, Waiting.ANSWER, Kept.NOTE, entry)
+        return bool(self.calls.script(scripts.ANSWER, keys, words))
+
+    def wake(self, run_id: str, again_ms: int = RING_AGAIN) -> int:
+        """Count a wake-up (for the job's id); the run is due again after `again_ms`, doubled with
+        each wake-up that no claim answered. Raises `Missing`."""
+        keys = (record.run_key(run_id), record.DUE)
+        count = int(self.calls.script(scripts.WAKE, keys, (run_id, again_ms)))
+        if not count:
+            raise Missing(f"there is no run {run_id} in the ledger")
+        return count
+
+    def due(self, now: int, limit: int) -> list[Due]:
+        """Runs past their wake time without a live lease, longest first."""
+        flat = self.calls.script(scripts.DUE, (record.DUE,), (now, limit, RUNS))
+        parts = [part.decode() for part in flat]
+        return [
+            Due(run_id, Role(role), State(state))
+            for run_id, role, state in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        ]
+
+    def journal(self, run_id: str) -> list[JournalEntry]:
+        """A run's journal, oldest first, without a lease."""
+        return journal(self.calls, run_id)
+
+    def spent_today(self) -> int:
+        """Micro-dollars spent and reserved today (UTC) over everything."""
+        return int(self.calls.script(scripts.SPENT, (), (SPEND,)))
+
+    # -- Changes
+
+    def change(self, change_id: str) -> ChangeRow | None:
+        names = ("v", "repository", "issue", "branch", "active", "runs", "pull", "open")
+        row = self._fields(record.change_key(change_id), *names)
+        if row[0] is None:
+            return None
+        codec.guard(row[0], f"Change {change_id}")
+        repository, issue, branch, active, runs, pull, still = (
+            (p or b"").decode() for p in row[1:]
+        )
+        return ChangeRow(
+            id=change_id,
+            repository=int(repository),
+            issue=int(issue),
+            branch=branch,
+            active=active,
+            runs=tuple(runs.split(",")),
+            pull=int(pull),
+            open=still == "1",
+        )
+
+    def open_change(self, repository: int, issue: int) -> ChangeRow | None:
+        """The issue's one open Change."""
+        found = self.calls.command("GET", record.issue_key(repository, issue))
+        return self.change(found.decode()) if found else None
+
+    def close_change(self, change: ChangeRow) -> bool:
+        """Its pull request was closed: the next label begins a new Change."""
+        keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
+        return bool(self.calls.script(scripts.CLOSE_CHANGE, keys, (change.id,)))
+
+    def _fields(self, key: str, *names: str) -> list[Any]:
+        return list(self.calls.command("HMGET", key, *names))
