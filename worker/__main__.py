@@ -1,4 +1,4 @@
-"""One process, one role: `python -m worker desk|runner|sandbox`, or one of the operator's commands."""
+"""One process, one role: `python -m worker desk|runner|sandbox`, or an operator's command."""
 
 from __future__ import annotations
 

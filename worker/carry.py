@@ -1,4 +1,4 @@
-"""The only loop over stages: moves a run through the states of one role and saves after each move."""
+"""The only loop over stages: moves a run through the states of one role, saving each move."""
 
 from __future__ import annotations
 
@@ -99,10 +99,7 @@ class Carrier:
 
     def _step(self, run: Run, crew: Crew) -> Run:
         """One stage; adapters' faults become a wait or an ending here, in one place."""
-        if run.state in ENDS:
-            stage = crew.explain
-        else:
-            stage = crew.stages.get(run.state)
+        stage = crew.explain if run.state in ENDS else crew.stages.get(run.state)
         if stage is None:
             raise LookupError(f"role {self.role} owns {run.state} but has no stage for it")
         try:

@@ -61,5 +61,5 @@ def _answer(job: str, argument: str) -> None:
         answer(argument)
     except JobTimeoutException:
         raise
-    except Exception:  # noqa: BLE001 - the boundary that the docstring names
+    except Exception:
         log.exception("job %s stopped on an error; the ledger's row stays due", job)

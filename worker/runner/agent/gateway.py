@@ -39,7 +39,7 @@ def answer(bench: Bench, call: Call) -> Answer:
     if bench.talk.closing:
         return ending.too_late()
     fault = _fault(bench, call)
-    if fault is not None:
+    if fault is not None and fault.bad:
         return fault
     failed = bench.talk.failures.get(key_of(call.name, call.input), 0)
     if failed >= REPEATS:
@@ -48,7 +48,7 @@ def answer(bench: Bench, call: Call) -> Answer:
             f"The model repeated a call of {call.name} that had failed {failed} times.",
             "Say in the issue what it was missing, then label it again.",
         )
-    made = _TOOLS[call.name](bench, call.input)
+    made = fault or _TOOLS[call.name](bench, call.input)
     if made.error and failed == REPEATS - 1:
         advice = "This very call has failed three times; once more ends the run. Try another way."
         made = replace(made, text=f"{made.text}\n{advice}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from app.domain.paths import hidden
+from app.domain.text import reveal
 
 LINE_CAP = 2_000  # characters of one line
 EMPTY = "(no output)"
@@ -21,23 +21,9 @@ def framed(kind: str, text: str, delimiter: str) -> str:
 
 
 def visible(text: str) -> str:
-    """`text` with every hidden character written as `<U+XXXX>`; what can be seen stays as it is.
-
-    For the contents of files: unlike with a person's words nothing is taken away, so that columns
-    of what is visible and HTML comments survive."""
-    if text.isascii() and (text.isprintable() or _plain(text)):
-        return text
-    names = hidden(text)
-    table = {_code(name): f"<{name.partition(' ')[0]}>" for name in names}
-    return text.translate(table) if table else text
-
-
-def _plain(text: str) -> bool:
-    return text.replace("\n", "").replace("\t", "").isprintable()
-
-
-def _code(name: str) -> int:
-    return int(name.partition(" ")[0].removeprefix("U+"), 16)
+    """A file's text with every hidden character written as `<U+XXXX>`; nothing is taken away, so
+    that what can be seen can be quoted in an edit."""
+    return text if text.isascii() and text.isprintable() else reveal(text)[0]
 
 
 def one_line(text: str, cap: int = LINE_CAP) -> str:

@@ -76,7 +76,7 @@ class Talk:
     returns: int = 0
     idle: int = 0
     overflow: bool = False
-    compacted: int = 0
+    compacted_in: int = -1  # the reply after which older results were shortened
     ended: End | None = None
     failures: Mapping[str, int] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
@@ -96,6 +96,11 @@ class Talk:
     def closing(self) -> bool:
         """Whether a stage ended in this very reply, so that its further calls come too late."""
         return self.ended_in == self.replies
+
+    @property
+    def just_compacted(self) -> bool:
+        """Whether shortening is all that has happened since the last reply."""
+        return self.compacted_in == self.replies
 
     @property
     def use(self) -> str:
@@ -241,7 +246,7 @@ def _compacted(talk: Talk) -> Talk:
         talk,
         messages=messages,
         overflow=False,
-        compacted=talk.compacted + 1,
+        compacted_in=talk.replies,
         last_tokens=0,
         since_chars=sum(size_of(m) for m in messages) + len(talk.system),
     )

@@ -17,7 +17,6 @@ from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from worker.runner.agent.codec import candidate_of, plan_of, usage_of
 
-
 NO_USAGE = Usage()
 
 

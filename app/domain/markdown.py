@@ -1,0 +1,125 @@
+"""Untrusted text inside GitHub's Markdown: nothing in it becomes markup, a link or a call to anyone.
+
+`inline`, `code` and `fence` each give Markdown that is safe wherever we put it, table cells
+included. They clean what they are given; cutting is always said.
+"""
+
+from __future__ import annotations
+
+import re
+
+from app.domain.text import clean, reveal
+
+APART = "&#8203;"  # a zero-width space, written so that the source shows it
+
+_SPAN = re.compile(r"`([^`\n]{1,200})`")
+_ACTIVE = re.compile(r"(?i:\bgh)-(?=\d)|(?i:\bwww)\.|://|[&<>|$@#\\*_\[\]~`]")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "&#36;"}
+_AT_START = re.compile(r"^(?:(\d{1,9})([.)])|[-+=/])")
+_COMMAND = re.compile(r"^(\s*)(/[A-Za-z][\w-]*(?:\s|$))", re.MULTILINE)
+_TICKS = re.compile(r"`+")
+_PLAIN = re.compile(r"[A-Za-z0-9 /-]")
+LONGEST_TICKS = 20
+
+
+def cut(text: str, size: int) -> str:
+    """At most about `size` characters from the start, saying how many are missing."""
+    if len(text) <= size:
+        return text
+    return f"{text[:size].rstrip()} … ({len(text) - size:,} more characters)"
+
+
+def tail(text: str, size: int) -> str:
+    """At most about `size` characters from the end, saying how many are missing."""
+    if len(text) <= size:
+        return text
+    return f"({len(text) - size:,} earlier characters were cut) …\n{text[len(text) - size :]}"
+
+
+def inline(text: str, size: int = 300) -> str:
+    """One line of prose: markup, HTML, links, mentions and references are inert.
+
+    Pairs of backticks stay code. "" becomes "(nothing)".
+    """
+    line = cut(" ".join(clean(text)[0].split()), size)
+    if not line:
+        return "(nothing)"
+    parts: list[str] = []
+    at = 0
+    for span in _SPAN.finditer(line):
+        parts += (_defused(line[at : span.start()]), code(span.group(1)))
+        at = span.end()
+    parts.append(_defused(line[at:]))
+    return _AT_START.sub(_start, "".join(parts))
+
+
+def _start(found: re.Match[str]) -> str:
+    """What would begin a list, a heading's underline or another bot's command, made ordinary."""
+    if found.group(1):
+        return rf"{found.group(1)}\{found.group(2)}"
+    return f"&#{ord(found.group())};"
+
+
+def _defused(text: str) -> str:
+    return _ACTIVE.sub(_inert, text)
+
+
+def _inert(found: re.Match[str]) -> str:
+    mark = found.group()
+    if mark in _ENTITIES:
+        return _ENTITIES[mark]
+    if mark == "@":
+        return f"@{APART}"
+    if mark == "#":
+        return f"\\#{APART}"
+    if len(mark) == 1:
+        return f"\\{mark}"
+    return f":{APART}//" if mark == "://" else f"{mark[:-1]}{APART}{mark[-1]}"
+
+
+def code(text: str, size: int = 200) -> str:
+    """A name in code style: a path, a test id, a digest. Nothing inside is interpreted."""
+    line = cut(" ".join(reveal(text)[0].split()), size) or "(empty)"
+    if not re.search(r"[`|\\]", line):
+        return f"`{line}`"
+    return _html_code(line)
+
+
+def _html_code(line: str) -> str:
+    written = "".join(mark if _PLAIN.match(mark) else f"&#{ord(mark)};" for mark in line)
+    return f"<code>{written}</code>"
+
+
+def fence(text: str, language: str = "text", *, exact: bool = False) -> str:
+    """A block that its text cannot close. Lines that look like a bot's command get a dot in
+    front; `exact` (for patches) leaves them."""
+    shown = _TICKS.sub(lambda run: run.group()[:LONGEST_TICKS], reveal(text)[0])
+    if not exact:
+        shown = _COMMAND.sub(r"\1·\2", shown)
+    longest = max((len(run) for run in _TICKS.findall(shown)), default=0)
+    bar = "`" * max(3, longest + 1)
+    body = shown.rstrip("\n") or "(empty)"
+    return f"{bar}{language}\n{body}\n{bar}"
+
+
+def details(summary: str, body: str, name: str = "") -> str:
+    """Something folded away: `summary` in our own words, `name` from anywhere, `body` safe.
+
+    Inside the summary GitHub reads HTML and no Markdown, so the name comes as entities.
+    """
+    named = f" {_html_code(cut(' '.join(reveal(name)[0].split()), 200))}" if name else ""
+    return f"<details><summary>{summary}{named}</summary>\n\n{body}\n\n</details>"
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table of safe one-line cells."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def bullets(lines: list[str], most: int) -> str:
+    """Safe one-line texts as a list of at most `most` points, saying how many are missing."""
+    shown = [f"- {line}" for line in lines[:most]]
+    if len(lines) > most:
+        shown.append(f"- … and {len(lines) - most:,} more")
+    return "\n".join(shown)

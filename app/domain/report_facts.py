@@ -1,0 +1,54 @@
+"""What a report is made from beside the run, and how much of it fits: sizes as a ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.domain.edit import Delta
+
+BODY_CAP = 65_536  # characters that GitHub takes for a pull request's body or a comment
+BODY_TARGET = 60_000
+OUTPUT_CAP = 65_000  # bytes of a check run's summary or text; GitHub takes 65,535
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the run itself does not hold; everything may be missing.
+
+    `commit` is the published commit, `deltas` base against candidate, `logs` check name → readable
+    end of its output on the candidate, `page` the address of the run's page, `statement` the
+    SHA-256 of the signed statement, `key` the id of the key that signed it.
+    """
+
+    commit: str = ""
+    deltas: tuple[Delta, ...] = ()
+    logs: Mapping[str, str] = field(default_factory=dict)
+    page: str = ""
+    statement: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of each kind is shown: characters of a log and of the model's words, rows of
+    checks, files, attempts and findings, ids of tests a line, characters of a sentence."""
+
+    log: int
+    words: int
+    checks: int
+    files: int
+    findings: int
+    ids: int
+    line: int
+    commands: int
+
+
+# Logs are cut first, then the model's words, then lists. The last rung fits whatever the run is.
+LADDER = (
+    Sizes(log=8_000, words=6_000, checks=200, files=300, findings=100, ids=20, line=300, commands=600),
+    Sizes(log=2_000, words=4_000, checks=100, files=200, findings=60, ids=20, line=300, commands=400),
+    Sizes(log=600, words=2_000, checks=60, files=100, findings=40, ids=12, line=240, commands=200),
+    Sizes(log=0, words=1_000, checks=30, files=40, findings=20, ids=8, line=200, commands=120),
+    Sizes(log=0, words=400, checks=12, files=12, findings=8, ids=3, line=120, commands=60),
+)
