@@ -26,7 +26,7 @@ from tests.redis_server import Server, redis_server
 from tests.shared_data import REPOSITORY
 from tests.standins.anthropic import AnthropicStandin
 from tests.standins.github import AppKeys, GitHubStandin
-from worker.attest.signing import create_key
+from worker.attest.signing import Signer
 from worker.store.connect import connect
 from worker.store.ledger import Ledger
 from worker.store.sealing import new_secret
@@ -82,7 +82,7 @@ class Stack:
         self.secret("app-key.pem", self.app.private_key)
         self.secret("seal", new_secret())
         self.secret("model-key", self.model_key)
-        self.public_key = create_key(self.folder / "signing-key.pem")
+        self.public_key = Signer.load(self.folder / "signing-key.pem").public_pem
 
     def environment(self, role: str) -> dict[str, str]:
         """What this role may know."""

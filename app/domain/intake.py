@@ -68,7 +68,7 @@ _STEPS = frozenset(
     }
 )
 _NAMES = _CRITERIA | _EXPECTED | _ACTUAL | _STEPS
-_EMPTY = frozenset({"", "no response", "n a", "na", "none", "todo", "tbd"})
+_PLACEHOLDERS = frozenset({"", "no response", "n a", "na", "todo", "tbd"})
 
 _FENCE = re.compile(r" {0,3}(```+|~~~+)(.*)")
 _HASHES = re.compile(r" {0,3}#{1,6}[ \t]+(.+)")
@@ -122,7 +122,7 @@ def criteria_of(request: Request) -> tuple[Criterion, ...]:
     found: dict[str, Criterion] = {}
     for one in (*_listed(sections), *_pairs(sections), *_shown(sections), *_tests(request)):
         text = " ".join(one.text.split())[:TEXT_CAP]
-        if _plain(text) not in _EMPTY:
+        if not _empty(text):
             found.setdefault(text, Criterion(text, one.source))
     return tuple(found.values())[:COUNT_CAP]
 
@@ -211,9 +211,7 @@ def _pairs(sections: list[_Section]) -> Iterator[Criterion]:
         expected = _words(section) if section.name in _EXPECTED else ""
         if expected and actual:
             half = TEXT_CAP // 2 - 20
-            yield Criterion(
-                f"Expected: {expected[:half]} Actual: {actual[:half]}", EXPECTED_ACTUAL
-            )
+            yield Criterion(f"Expected: {expected[:half]} Actual: {actual[:half]}", EXPECTED_ACTUAL)
         elif expected:
             yield Criterion(expected, HEADING)
 
@@ -253,4 +251,9 @@ def _tests(request: Request) -> Iterator[Criterion]:
 def _words(section: _Section) -> str:
     """A section's own words, its code blocks last; "" where only a placeholder stands."""
     text = " ".join(" ".join([*section.lines, *section.code]).split())
-    return "" if _plain(text) in _EMPTY and len(text) < 40 else text[:TEXT_CAP]
+    return "" if _empty(text) else text[:TEXT_CAP]
+
+
+def _empty(text: str) -> bool:
+    """Nothing, or what a form leaves where nobody wrote anything."""
+    return " ".join(re.findall(r"[^\W_]+", text[:100].lower())) in _PLACEHOLDERS

@@ -1,4 +1,4 @@
-"""Untrusted text inside GitHub's Markdown: nothing in it becomes markup, a link or a call to anyone.
+"""Untrusted text inside GitHub's Markdown: it becomes neither markup, nor a link, nor a call.
 
 `inline`, `code` and `fence` each give Markdown that is safe wherever we put it, table cells
 included. They clean what they are given; cutting is always said.
@@ -17,8 +17,9 @@ _ACTIVE = re.compile(r"(?i:\bgh)-(?=\d)|(?i:\bwww)\.|://|[&<>|$@#\\*_\[\]~`]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "$": "&#36;"}
 _AT_START = re.compile(r"^(?:(\d{1,9})([.)])|[-+=/])")
 _COMMAND = re.compile(r"^(\s*)(/[A-Za-z][\w-]*(?:\s|$))", re.MULTILINE)
+_MARKER = re.compile(r"<(?=!-- ?/?patchwarrant:)")
 _TICKS = re.compile(r"`+")
-_PLAIN = re.compile(r"[A-Za-z0-9 /-]")
+_MARKS = re.compile(r"[!-,.:-@\[-`{-~]")
 LONGEST_TICKS = 20
 
 
@@ -80,20 +81,20 @@ def _inert(found: re.Match[str]) -> str:
 def code(text: str, size: int = 200) -> str:
     """A name in code style: a path, a test id, a digest. Nothing inside is interpreted."""
     line = cut(" ".join(reveal(text)[0].split()), size) or "(empty)"
-    if not re.search(r"[`|\\]", line):
+    if not re.search(r"[`|\\<]", line):
         return f"`{line}`"
     return _html_code(line)
 
 
 def _html_code(line: str) -> str:
-    written = "".join(mark if _PLAIN.match(mark) else f"&#{ord(mark)};" for mark in line)
-    return f"<code>{written}</code>"
+    return f"<code>{_MARKS.sub(lambda mark: f'&#{ord(mark.group())};', line)}</code>"
 
 
 def fence(text: str, language: str = "text", *, exact: bool = False) -> str:
     """A block that its text cannot close. Lines that look like a bot's command get a dot in
     front; `exact` (for patches) leaves them."""
     shown = _TICKS.sub(lambda run: run.group()[:LONGEST_TICKS], reveal(text)[0])
+    shown = _MARKER.sub("<·", shown)  # no text can pretend to be our marker
     if not exact:
         shown = _COMMAND.sub(r"\1·\2", shown)
     longest = max((len(run) for run in _TICKS.findall(shown)), default=0)

@@ -18,7 +18,7 @@ class Facts:
 
     `commit` is the published commit, `deltas` base against candidate, `logs` check name → readable
     end of its output on the candidate, `page` the address of the run's page, `statement` the
-    SHA-256 of the signed statement, `key` the id of the key that signed it.
+    SHA-256 of the signed statement's envelope, `key` the id of the key that signed it.
     """
 
     commit: str = ""
@@ -46,8 +46,12 @@ class Sizes:
 
 # Logs are cut first, then the model's words, then lists. The last rung fits whatever the run is.
 LADDER = (
-    Sizes(log=8_000, words=6_000, checks=200, files=300, findings=100, ids=20, line=300, commands=600),
-    Sizes(log=2_000, words=4_000, checks=100, files=200, findings=60, ids=20, line=300, commands=400),
+    Sizes(
+        log=8_000, words=6_000, checks=200, files=300, findings=100, ids=20, line=300, commands=600
+    ),
+    Sizes(
+        log=2_000, words=4_000, checks=100, files=200, findings=60, ids=20, line=300, commands=400
+    ),
     Sizes(log=600, words=2_000, checks=60, files=100, findings=40, ids=12, line=240, commands=200),
     Sizes(log=0, words=1_000, checks=30, files=40, findings=20, ids=8, line=200, commands=120),
     Sizes(log=0, words=400, checks=12, files=12, findings=8, ids=3, line=120, commands=60),

@@ -34,32 +34,36 @@ end
 """
 )
 
-# Genuine events, any number in one call. KEYS: inbox, open events; ARGV[1] schema, then for each
-# entry: key of the row, event key, JSON. An answer per entry: new | known | error text.
+# Genuine events, any number in one call. KEYS: inbox, open events; ARGV: schema, prefix of event
+# rows, then key and JSON of each entry. Answer: a letter an entry (n new, k known, e error), then
+# the errors' texts. An entry that fails leaves nothing behind and fails alone.
 RECEIVE = (
     _NOW
     + """
 local function bad(r) return type(r) == 'table' and r.err end
-local at, out = text(now()), {}
-for i = 2, #ARGV, 3 do
-  local row, key = ARGV[i], ARGV[i + 1]
+local at, letters, out = text(now()), {}, {''}
+for i = 3, #ARGV, 2 do
+  local key, row = ARGV[i], ARGV[2] .. ARGV[i]
   local made = redis.pcall('HSETNX', row, 'v', ARGV[1])
-  local why = bad(made)
-  if not why and made == 0 then
-    out[#out + 1] = 'known'
-  else
-    if not why then
-      why = bad(redis.pcall('HSET', row, 'rev', '1', 'at', at, 'data', ARGV[i + 2]))
-        or bad(redis.pcall('ZADD', KEYS[2], at, key))
-        or bad(redis.pcall('RPUSH', KEYS[1], key))
-      if why then
-        redis.pcall('DEL', row)
-        redis.pcall('ZREM', KEYS[2], key)
-      end
+  local why, letter = bad(made), 'n'
+  if made == 0 then
+    letter = 'k'
+  elseif not why then
+    why = bad(redis.pcall('HSET', row, 'rev', '1', 'at', at, 'data', ARGV[i + 1]))
+      or bad(redis.pcall('ZADD', KEYS[2], at, key))
+      or bad(redis.pcall('RPUSH', KEYS[1], key))
+    if why then
+      redis.pcall('DEL', row)
+      redis.pcall('ZREM', KEYS[2], key)
     end
-    out[#out + 1] = why or 'new'
   end
+  if why then
+    letter = 'e'
+    out[#out + 1] = why
+  end
+  letters[#letters + 1] = letter
 end
+out[1] = table.concat(letters)
 return out
 """
 )
@@ -395,16 +399,10 @@ if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
 """
 
-# Takes the oldest inbox entry in hand and counts its wake-ups. KEYS: inbox, busy; ARGV: prefix of
-# event rows. Answer: event key and count, or nothing. A row that is gone wakes nobody.
-TAKE = """
-local key = redis.call('LMOVE', KEYS[1], KEYS[2], 'LEFT', 'RIGHT')
-if not key then return {} end
-if redis.call('EXISTS', ARGV[1] .. key) == 0 then
-  redis.call('LREM', KEYS[2], 1, key)
-  return {key, 0}
-end
-return {key, redis.call('HINCRBY', ARGV[1] .. key, 'wakes', 1)}
+# Counts a wake-up for an event, for the job's id; 0 when the row is gone. KEYS: event row.
+RING = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+return redis.call('HINCRBY', KEYS[1], 'wakes', 1)
 """
 
 # After a start: what was in hand goes back to the head of the inbox. KEYS: inbox, busy.

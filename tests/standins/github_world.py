@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import httpx
+import jwt
 from githubkit import AppAuthStrategy, GitHub, TokenAuthStrategy
 
 from tests.standins.github import AppKeys, GitHubStandin
@@ -64,6 +66,12 @@ class Acme:
             trust_env=False,
             timeout=20,
         )
+
+    def app_client(self) -> httpx.Client:
+        """A plain HTTP client that signs as the app."""
+        now = int(time.time())
+        claims = {"iss": str(self.app.app_id), "iat": now - 60, "exp": now + 540}
+        return self.with_token(jwt.encode(claims, self.app.private_key, "RS256"))
 
     def kit(self, **permissions: str) -> GitHub[Any]:
         return client(self.standin.url, TokenAuthStrategy(self.mint(**permissions)))

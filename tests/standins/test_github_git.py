@@ -156,7 +156,8 @@ def test_a_repository_comes_from_a_local_one_that_stays_as_it_is(
     git("commit", "-q", "-m", "one", cwd=source)
     sha = git("rev-parse", "HEAD", cwd=source).stdout.strip()
     if detached:
-        git("checkout", "-q", "--detach", cwd=source)
+        git("commit", "-q", "--allow-empty", "-m", "two", cwd=source)
+        git("checkout", "-q", "--detach", "HEAD^", cwd=source)
     (source / "a").write_text("uncommitted\n")
     before = {p: p.stat().st_mtime_ns for p in source.rglob("*") if p.is_file()}
     made = world.standin.create_repo("acme/copy", source=source)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import jwt
 import pytest
 from openapi_schema_validator import OAS30Validator, oas30_format_checker
 from referencing import Registry, Resource
@@ -126,19 +124,8 @@ def call(described: Described, world: Acme) -> Iterator[Caller]:
 
 @pytest.fixture
 def call_as_app(described: Described, world: Acme) -> Iterator[Caller]:
-    with app_client(world) as http:
+    with world.app_client() as http:
         yield Caller(described, http)
-
-
-def app_client(world: Acme) -> httpx.Client:
-    now = int(time.time())
-    claims = {"iss": str(world.app.app_id), "iat": now - 60, "exp": now + 540}
-    signed = jwt.encode(claims, world.app.private_key, "RS256")
-    return httpx.Client(
-        base_url=world.standin.url,
-        headers={"Authorization": f"Bearer {signed}"},
-        trust_env=False,
-    )
 
 
 R = "/repos/{owner}/{repo}"

@@ -44,7 +44,7 @@ def test_a_bad_assertion_is_refused(world: Acme, changed: dict[str, Any], said: 
     assert said in answer.json()["message"]
 
 
-@pytest.mark.parametrize("secret", ["", "nonsense", "a.b.c", "ghs_1_x.y.z"])
+@pytest.mark.parametrize("secret", ["x", "nonsense", "a.b.c", "ghs_1_x.y.z"])
 def test_nonsense_is_no_assertion(world: Acme, secret: str) -> None:
     assert ask(world, secret).status_code == 401
 
@@ -66,7 +66,8 @@ def test_a_token_has_the_new_format_and_says_what_it_grants(world: Acme) -> None
     assert len(body["token"]) > 450
     assert body["permissions"] == {"metadata": "read", "contents": "read"}
     assert body["repository_selection"] == "selected"
-    assert [r["id"] for r in made.parsed_data.repositories or []] == [world.repo_id]
+    assert [r["id"] for r in body["repositories"]] == [world.repo_id]
+    assert made.parsed_data.token == body["token"]
 
 
 def test_no_permissions_asked_means_all_of_the_installation(world: Acme) -> None:

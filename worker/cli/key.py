@@ -6,21 +6,29 @@ import os
 from pathlib import Path
 
 from worker import settings
-from worker.attest.signing import create_key
+from worker.attest.signing import KeyUnusable, Signer
 from worker.store.sealing import new_secret
 
 
 def main(_door: settings.Door, arguments: list[str]) -> int:
     match arguments:
         case ["seal", file]:
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except FileExistsError:
+                print(f"{file} is there already; what is sealed with it opens with nothing else")
+                return 1
             with os.fdopen(descriptor, "w", encoding="ascii") as out:
                 out.write(new_secret() + "\n")
             print(f"{file}: 32 random bytes that seal tokens. Set PATCHWARRANT_SEAL_FILE={file}")
         case ["signing", file]:
-            public = create_key(Path(file))
+            try:
+                signer = Signer.load(Path(file))
+            except KeyUnusable as problem:
+                print(problem)
+                return 1
             print(f"{file}: the key that signs evidence. Its public half, to be kept elsewhere:")
-            print(public)
+            print(signer.public_pem)
         case _:
             print("usage: patchwarrant key seal FILE | patchwarrant key signing FILE")
             return 2

@@ -69,7 +69,7 @@ def _waiting(run: Run, seconds: float, note: str) -> Park | Halt:
     if run.wait is not None and run.wait.waiting is Waiting.GITHUB and run.wait.times >= WAITS:
         return Halt(
             Reason.INFRASTRUCTURE,
-            f"GitHub could not be used {run.wait.times} times in a row, so this run gave up: {note}",
+            f"GitHub could not be used {run.wait.times} times in a row; this run gave up: {note}",
             "Label the issue again when GitHub works.",
         )
     return Park(Waiting.GITHUB, seconds, note)

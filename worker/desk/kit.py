@@ -60,6 +60,8 @@ def envelope_bytes(envelope: dict[str, Any]) -> bytes:
     return json.dumps(envelope, sort_keys=True, separators=(",", ":")).encode()
 
 
-def ending_label(reason: Reason) -> str:
+def ending_label(reason: Reason | None) -> str:
     """The label that says how a run without a pull request ended."""
-    return {Reason.NEEDS_INFO: NEEDS_INFO, Reason.CANCELLED: CANCELLED}.get(reason, FAILED)
+    if reason is Reason.NEEDS_INFO:
+        return NEEDS_INFO
+    return CANCELLED if reason is Reason.CANCELLED else FAILED

@@ -17,26 +17,11 @@ from app.domain.permissions import Phase, permissions
 from app.domain.ports import Minter, Token
 from app.domain.run import Run
 from app.domain.state import OWNER, Role
+from worker.store.rows import SealedToken
 from worker.store.sealing import Seal, hand_over
 
 ATTEMPT_SECONDS = 30.0  # how long the runner should wait before it asks again
 log = logging.getLogger(__name__)
-
-
-class Kept(Protocol):
-    """A token as it lies on the shelf; `expires` in milliseconds."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def sealed(self) -> bytes: ...
-
-    @property
-    def expires(self) -> int: ...
-
-    @property
-    def run(self) -> str: ...
 
 
 class Shelf(Protocol):
@@ -44,7 +29,7 @@ class Shelf(Protocol):
 
     def keep_token(self, name: str, sealed: bytes, expires_ms: int, run: str) -> None: ...
 
-    def tokens(self) -> list[Any]: ...
+    def tokens(self) -> list[SealedToken]: ...
 
     def drop_token(self, name: str) -> None: ...
 

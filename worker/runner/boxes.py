@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,7 @@ from app.domain.ports import Job
 
 PIECE = 1 << 20
 LOOK_EVERY = 1.0  # seconds
+CONNECT = 5.0  # seconds
 SILENCE = 30.0  # seconds without a sign of life after which the service counts as gone
 
 Look = Callable[[], None]
@@ -121,7 +123,7 @@ class SandboxClient:
         self._http = httpx.Client(
             transport=httpx.HTTPTransport(uds=socket_path),
             base_url="http://sandbox",
-            timeout=httpx.Timeout(SILENCE, connect=5.0),
+            timeout=httpx.Timeout(SILENCE, connect=CONNECT),
             trust_env=False,
         )
 
@@ -151,7 +153,7 @@ class SandboxClient:
 
     def healthy(self) -> bool:
         """Whether the service answers; never raises."""
-        with contextlib.suppress(httpx.HTTPError):
+        with contextlib.suppress(Unavailable), self._faults():
             return self._http.get("/healthz").status_code == 200
         return False
 
@@ -170,17 +172,25 @@ class SandboxClient:
 
     def forget(self, run: str, box: str) -> None:
         """Ask for the removal of a box; never raises."""
-        with contextlib.suppress(httpx.HTTPError):
+        with contextlib.suppress(Unavailable), self._faults():
             self._http.delete(f"/boxes/{box}", params={"run": run})
+
+    def _knock(self) -> None:
+        """A connection of our own first: the library leaks the socket of one that is refused."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(CONNECT)
+            try:
+                probe.connect(self._path)
+            except OSError as error:
+                raise Unavailable(
+                    f"no sandbox listens on {self._path} ({error}); is its process running?"
+                ) from error
 
     @contextlib.contextmanager
     def _faults(self) -> Iterator[None]:
+        self._knock()
         try:
             yield
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Unavailable(
-                f"no sandbox listens on {self._path} ({error}); is its process running?"
-            ) from error
         except httpx.HTTPError as error:
             raise Unavailable(f"the sandbox's connection broke: {error!r}") from error
 

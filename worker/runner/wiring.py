@@ -6,13 +6,14 @@ import gc
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from redis import Redis
 
+from app.domain.check import Check, CheckResult
 from app.domain.errors import Halt
 from app.domain.record import JOB_PROGRESS, JOB_TOKEN
 from app.domain.run import Run
@@ -23,15 +24,15 @@ from worker.config_file import config_of
 from worker.keeping import keep
 from worker.processes import supervise
 from worker.queue import Bell, listen
-from worker.runner.agent.kit import Kit
+from worker.runner.agent.kit import Found, Kit, Search
 from worker.runner.agent.salvage import salvage
 from worker.runner.boxes import SandboxClient
 from worker.runner.checks.run import Certifier
 from worker.runner.checks.selected import Selected
 from worker.runner.model.client import AnthropicModel
 from worker.runner.model.pricing import CARD_ID, card
-from worker.runner.repository.mirror import Store
-from worker.runner.repository.search import search
+from worker.runner.repository.mirror import Store, store_path
+from worker.runner.repository.search import Searcher
 from worker.runner.stages.check_kit import CheckKit
 from worker.runner.stages.edit import edit
 from worker.runner.stages.gate import gate
@@ -57,7 +58,7 @@ class Runner:
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
-        objects = Store(self.held.stores / f"{run.repository.id}.git")
+        objects = Store(store_path(self.held.stores, run.repository.id))
         requests = TokenRequests(self.ledger, self._ring_desk, self.held.server_url)
         fence = hold.lease.fence
 
@@ -81,7 +82,7 @@ class Runner:
             card=CARD_ID,
             objects=objects,
             sandbox=self.sandbox,
-            search=partial(search, objects),
+            search=_searching(Searcher(objects), hold),
             run_selected=_no_selection,
             delimiter=secrets.token_hex(8),
             clock=self.ledger.now,
@@ -133,7 +134,18 @@ class Runner:
         self.bell.ring(Role.DESK, JOB_PROGRESS, run.id, f"progress-{run.id}-{stamp}")
 
 
-def _no_selection(*_: object) -> None:
+def _searching(searcher: Searcher, hold: LedgerHold) -> Search:
+    """The repository's search, which notices a cancel while it looks."""
+
+    def search(tree: str, pattern: str, regex: bool, glob: str, offset: int) -> Found:
+        return searcher.lines(tree, pattern, regex=regex, glob=glob, offset=offset, look=hold.look)
+
+    return search
+
+
+def _no_selection(
+    _check: Check, _selectors: Sequence[str], _tree: str, _seconds: int
+) -> tuple[CheckResult, str]:
     raise ValueError("Tests can be run only while the change is edited.")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess  # noqa: TID251 - starting debootstrap is this file's one job
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -87,13 +88,18 @@ def _spoken(argv: Sequence[str], say: Callable[[str], None]) -> None:
         text=True,
         errors="replace",
         umask=0o022,
+        start_new_session=True,
     ) as program:
         assert program.stdout is not None
-        for line in program.stdout:
-            words = line.strip()
-            last = [*last[-4:], words]
-            if words.startswith(("I: ", "W: ", "E: ")):
-                say(words[3:])
+        try:
+            for line in program.stdout:
+                words = line.strip()
+                last = [*last[-4:], words]
+                if words.startswith(("I: ", "W: ", "E: ")):
+                    say(words[3:])
+        except BaseException:  # we are ending: leave nobody behind who still writes
+            os.killpg(program.pid, signal.SIGKILL)
+            raise
     if program.returncode != 0:
         raise Refused(f"{argv[0]} ended with {program.returncode}: {' / '.join(last)}")
 

@@ -158,12 +158,20 @@ def read_file(path: str, cap: int) -> bytes | None:
         return None
     finally:
         os.close(here)
-    with os.fdopen(fd, "rb") as source:
+    kept = bytearray()
+    try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return None
-        with contextlib.suppress(OSError):
-            return source.read(cap + 1)
-    return None
+        while len(kept) <= cap:
+            piece = os.read(fd, min(cap + 1 - len(kept), 1 << 20))
+            if not piece:
+                break
+            kept += piece
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return bytes(kept)
 
 
 def drop_file(path: str) -> None:

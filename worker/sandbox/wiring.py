@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import os
+import signal
 import socket
-import stat
+import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import uvicorn
@@ -31,8 +33,37 @@ Say = Callable[[str], None]
 log = logging.getLogger(__name__)
 
 
-def bound(path: Path) -> socket.socket:
-    """The listening socket, 0600 in a folder 0700. Raises `Refused` where another one listens."""
+@contextlib.contextmanager
+def leaving() -> Iterator[None]:
+    """SIGTERM and SIGINT end the block as if it had returned, its clean-up included.
+
+    uvicorn raises the signal that ended it once more, and the default action would skip ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    except _Leave:
+        pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Leave(BaseException):
+    """Not an error, and nothing that a handler of errors should catch."""
+
+
+def _leave(_number: int, _frame: object) -> None:
+    raise _Leave
+
+
+@contextlib.contextmanager
+def place(path: Path) -> Iterator[None]:
+    """The socket's folder, closed to others and held by this process alone.
+
+    Raises `Refused` where it is open to others or another sandbox holds it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = path.parent.stat()
     if folder.st_uid != os.geteuid() or folder.st_mode & 0o077:
@@ -40,25 +71,31 @@ def bound(path: Path) -> socket.socket:
             f"the folder {path.parent} of the sandbox's socket must belong to this user and be "
             f"closed to others; type: chmod 700 {path.parent}"
         )
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise Refused(f"{path} is in the way: it is not a socket")
-        with socket.socket(socket.AF_UNIX) as asking:
-            try:
-                asking.connect(str(path))
-            except OSError:
-                path.unlink()
-            else:
-                raise Refused(f"a sandbox already listens on {path}; stop that one first")
-    listening = socket.socket(socket.AF_UNIX)
-    before = os.umask(0o177)
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(f"a sandbox already runs on {path}; stop that one first") from None
+        yield
+
+
+@contextlib.contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
+    """The listening socket, 0600; who holds the place may replace what lies there."""
+    path.unlink(missing_ok=True)
+    made = socket.socket(socket.AF_UNIX)
     try:
-        listening.bind(str(path))
+        before = os.umask(0o177)
+        try:
+            made.bind(str(path))
+        finally:
+            os.umask(before)
+        made.listen(128)
+        made.setblocking(False)
+        yield made
     finally:
-        os.umask(before)
-    listening.listen(128)
-    listening.setblocking(False)
-    return listening
+        made.close()
+        path.unlink(missing_ok=True)
 
 
 def application(rooms: Rooms, me: keeper.Owner, clock: Callable[[], float], say: Say) -> Starlette:
@@ -116,8 +153,7 @@ def serve(
     say(f"Docker engine {engine.facts.version}, API {engine.facts.api}")
     for warning in engine.facts.warnings:
         say(f"engine: {warning}")
-    listening = bound(path)
-    try:
+    with leaving(), place(path):
         me = keeper.owner(path, os.getpid())
         if gone := keeper.reap(engine, me, clock()):
             say(f"removed {gone} containers of an earlier sandbox")
@@ -134,11 +170,9 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        say(f"the sandbox listens on {path}")
-        asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
-    finally:
-        listening.close()
-        path.unlink(missing_ok=True)
+        with listening(path) as sock:
+            say(f"the sandbox listens on {path}")
+            asyncio.run(uvicorn.Server(config).serve(sockets=[sock]))
 
 
 def main(door: settings.Door, _arguments: list[str]) -> int:

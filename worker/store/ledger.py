@@ -28,6 +28,7 @@ GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
 RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
 
+EVENTS = record.event_key("")
 RUNS = record.run_key("")
 CHANGES = record.change_key("")
 SPEND = record.spend_key("")
@@ -54,14 +55,14 @@ class Ledger(Exchange):
 
     def add_event(self, event: Event) -> bool:
         """Write an event that did not come through the receiver; False if it is there already."""
-        answer = self.calls.script(
+        letter, *why = self.calls.script(
             scripts.RECEIVE,
             (record.INBOX, record.EVENTS_OPEN),
-            (record.SCHEMA, record.event_key(event.key), event.key, codec.encode(event)),
-        )[0]
-        if answer not in (b"new", b"known"):
-            raise IntegrityError(f"event {event.key} cannot be written: {answer.decode()}")
-        return bool(answer == b"new")
+            (record.SCHEMA, EVENTS, event.key, codec.encode(event)),
+        )
+        if why:
+            raise IntegrityError(f"event {event.key} cannot be written: {why[0].decode()}")
+        return bool(letter == b"n")
 
     def event(self, key: str) -> Event | None:
         version, data = self._fields(record.event_key(key), "v", "data")

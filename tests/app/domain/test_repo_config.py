@@ -213,7 +213,20 @@ def test_the_schema_takes_what_is_read(mapping: dict[str, Any]) -> None:
 
 # What the schema language cannot say, or says less exactly: relations between values, quoting.
 BEYOND = {
-    "TODO",
+    "`base`: `a..b` is no branch name",
+    "`checks[0].report`: a relative path inside",
+    "`checks[0].selector`: no closing quotation",
+    "`interpreter`: its first word, the program, is empty",
+    "`limits.dollars`",
+    "a relative path inside the repository",
+    "is no branch name",
+    "its first word must be a program",
+    "must stand in it once",
+    "none has `tier: required`",
+    "not 1.0",
+    "the key `1` is no text",
+    "two are called `A`",
+    "variables belong under `env`",
 }
 
 

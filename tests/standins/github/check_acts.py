@@ -150,8 +150,7 @@ def _apply(world: World, run: CheckRun, told: Json) -> None:
         run.completed_at = _moment(told.get("completed_at")) or world.now()
     elif told.get("status") is not None:
         run.status, run.conclusion, run.completed_at = told["status"], None, None
-    if run.status == "in_progress" and run.started_at is None:
-        run.started_at = world.now()
+    run.started_at = run.started_at or world.now()
     output = told.get("output") or {}
     run.output |= {key: output[key] for key in ("title", "summary", "text") if key in output}
     run.annotations += output.get("annotations", [])

@@ -112,6 +112,8 @@ def run(call: Call) -> Answer:
 
 def _mutate(call: Call, fields: Json, variables: Json) -> Answer:
     data: Json = {}
+    if not fields:
+        return _failed("PARSE_ERROR", [], "Expected a selection", None)
     for alias, field in fields.items():
         if field["name"] not in MUTATIONS:
             said = f"Field '{field['name']}' doesn't exist on type 'Mutation'"

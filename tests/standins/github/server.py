@@ -74,7 +74,8 @@ def enterprise(inner: Asgi) -> Asgi:
 
 def listening(port: int) -> socket.socket:
     """A bound loopback socket, so that the address is known before anything is built."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # With the protocol named, asyncio turns Nagle's delay off; without it each answer costs 40 ms.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.bind(("127.0.0.1", port))
     sock.listen(128)

@@ -114,8 +114,7 @@ class Publisher:
             plain = {"title": f"[draft] {title}", "body": body + INSTEAD_OF_DRAFT, "draft": draft}
             sent.update(plain)
             data = self._client.call("create_pull", body=sent).data
-        made = answers.pull_view(data)
-        view = answers.pull_view(self._client.call("pull", number=made.number, settle=True).data)
+        view = self.pull_view(answers.pull_view(data).number)
         _same("pull request's head", view.head_ref, branch)
         _same("pull request's repository", view.head_repository, self._client.repository.id)
         _same("pull request's base", view.base_ref, base)
@@ -133,6 +132,12 @@ class Publisher:
             if one.head_ref == branch and one.head_repository == self._client.repository.id
         ]
         return max(own, key=lambda one: (one.state == "open", one.number), default=None)
+
+    def pull_view(self, number: int) -> PullView:
+        """A pull request as GitHub has it now."""
+        view = answers.pull_view(self._client.call("pull", number=number, settle=True).data)
+        _same("pull request", view.number, number)
+        return view
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
         """Set what is not None; the answer is what GitHub has then."""

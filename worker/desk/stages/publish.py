@@ -8,8 +8,7 @@ unknown outcome is looked for and adopted. Each group of writes has a token of i
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app.domain import report
@@ -57,11 +56,9 @@ def publish(kit: DeskKit) -> Callable[[Run], Run]:
         work = _certified(run)
         _wanted_as_draft(work)
         labels = _still_allowed(kit, run, begun=kit.hold.intent("branch") is not None)
-        base_tree, commit = _git(kit, work)
-        envelope = str((done(kit.hold, "statement") or {})["envelope"])
-        published = Publication(work.branch, commit)
+        published = Publication(work.branch, _git(kit, work))
         run = replace(run, publication=published)
-        facts = _facts(kit, run, base_tree, envelope)
+        facts = _facts(kit, run)
         pull = _pull(kit, replace(work, run=run), facts)
         published = replace(published, pull=pull.number, pull_url=pull.url)
         run = replace(run, publication=published)
@@ -139,11 +136,12 @@ def _change_set(kit: DeskKit, candidate: Candidate) -> list[FileWrite]:
     return files
 
 
-def _git(kit: DeskKit, work: _Work) -> tuple[str, str]:
-    """(base tree, commit): objects, signed statement, then the one ref, each read back."""
-    ready, found = done(kit.hold, "branch"), done(kit.hold, "commit")
-    if ready is not None and found is not None:
-        return str(found["base_tree"]), str(ready["commit"])
+def _git(kit: DeskKit, work: _Work) -> str:
+    """The commit: objects, signed statement, then the one ref, each read back."""
+    ready = done(kit.hold, "branch")
+    if ready is not None:
+        _signed(kit, work.run, str(ready["commit"]))
+        return str(ready["commit"])
     with kit.write(work.run, Phase.GIT) as writer:
         record = once(
             kit.hold,
@@ -161,15 +159,14 @@ def _git(kit: DeskKit, work: _Work) -> tuple[str, str]:
             lambda: _adopted(writer, work, str(record["commit"])),
         )
         commit = str(branch["commit"])
-        view = writer.commit_view(commit)
-        if writer.find_branch(work.branch) != commit or view.tree != work.verdict.tree:
+        if writer.commit_view(commit).tree != work.verdict.tree:
             raise IntegrityError(
                 f"The branch {work.branch} does not show the tree {work.verdict.tree} that was "
                 "checked; no pull request was opened."
             )
     if commit != record["commit"]:  # an adopted commit gets a statement of its own
         _signed(kit, work.run, commit)
-    return str(record["base_tree"]), commit
+    return commit
 
 
 def _committed(kit: DeskKit, work: _Work, writer: GitHubWriter) -> Record:
@@ -177,7 +174,7 @@ def _committed(kit: DeskKit, work: _Work, writer: GitHubWriter) -> Record:
     writer.tree(base, _change_set(kit, work.candidate), work.candidate.tree)
     message = report.commit_message(work.run)
     commit, verified = writer.commit(message, work.candidate.tree, work.contract.base_commit)
-    return {"commit": commit, "verified": verified, "base_tree": base}
+    return {"commit": commit, "verified": verified}
 
 
 def _branched(writer: GitHubWriter, branch: str, commit: str) -> Record:
@@ -212,23 +209,25 @@ def _signed(kit: DeskKit, run: Run, commit: str) -> None:
     if known is not None and known.get("commit") == commit:
         return
     statement = kit.statement(run, commit)
-    envelope = envelope_bytes(kit.sign(statement))
-    kit.hold.fulfil("statement", {"commit": commit, "envelope": kit.hold.put(envelope)})
+    envelope = kit.sign(statement)
+    signatures = envelope.get("signatures") or [{}]
+    kept = kit.hold.put(envelope_bytes(envelope))
+    key = str(signatures[0].get("keyid", ""))
+    kit.hold.fulfil("statement", {"commit": commit, "envelope": kept, "key": key})
 
 
-def _facts(kit: DeskKit, run: Run, base_tree: str, envelope: str) -> report.Facts:
-    commit = done(kit.hold, "commit") or {}
+def _facts(kit: DeskKit, run: Run) -> report.Facts:
+    statement = done(kit.hold, "statement") or {}
     return report.Facts(
-        repository_url=f"{kit.server_url}/{run.repository.full_name}",
-        deltas=_deltas(kit, run),
+        commit=run.publication.commit,
+        deltas=_deltas(kit),
         logs={result.check: result.tail for result in run.results if result.tail},
-        base_tree=base_tree,
-        envelope=envelope,
-        verified=commit.get("verified") is True,
+        statement=str(statement.get("envelope", "")),
+        key=str(statement.get("key", "")),
     )
 
 
-def _deltas(kit: DeskKit, run: Run) -> tuple[Delta, ...]:
+def _deltas(kit: DeskKit) -> tuple[Delta, ...]:
     """Line counts as the gate noted them from the trees; without them () and paths alone."""
     for entry in reversed(kit.hold.entries()):
         noted = entry.data.get("deltas") if entry.kind is Kept.NOTE else None
@@ -248,9 +247,7 @@ def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
             lambda: _opened(writer, work, facts),
             lambda: _found(writer, work),
         )
-        view = writer.find_pull(work.branch)
-        if view is None or view.number != record["number"]:
-            raise Missing(f"The pull request {record['number']} cannot be found", 404)
+        view = writer.pull_view(int(record["number"]))
         if view.state != "open":
             raise Halt(
                 Reason.CANCELLED,
@@ -297,12 +294,10 @@ def _check(kit: DeskKit, work: _Work, facts: report.Facts) -> int:
 
         def make() -> Record:
             head = run.publication.commit
-            return {
-                "id": writer.check_run(CHECK, head, run.id, conclusion, title, summary, text)
-            }
+            return {"id": writer.check_run(CHECK, head, run.id, conclusion, title, summary, text)}
 
-        # The writer looks for a check run with this external id before it makes one.
-        return int(once(kit.hold, "check", {"name": CHECK}, make, make)["id"])
+        # The writer itself looks for a check run with this external id before it makes one.
+        return int(once(kit.hold, "check", {"name": CHECK}, make, lambda: None)["id"])
 
 
 def _told(kit: DeskKit, run: Run, labels: tuple[str, ...], verdict: Verdict) -> Run:
@@ -312,9 +307,3 @@ def _told(kit: DeskKit, run: Run, labels: tuple[str, ...], verdict: Verdict) -> 
         comment = sticky(kit.hold, writer, run, kit.now())
         tolerant(kit.hold, lambda: relabel(writer, run.issue, labels, label))
     return replace(run, status_comment=comment or run.status_comment)
-
-
-def read_envelope(data: bytes) -> Mapping[str, object]:
-    """A kept envelope back as a mapping."""
-    found: Mapping[str, object] = json.loads(data)
-    return found

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from app.domain.budget import Rate
 from app.domain.check import Check, CheckResult
 from app.domain.ports import Hold, Model, Objects, Sandbox
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(Protocol):
     """A line that a search found; `line` counts from 1, `text` is as it stands in the file."""
 
-    path: str
-    line: int
-    text: str
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def text(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Protocol):
     """One page of a search; `more` says that another page follows, `note` what was left out."""
 
-    hits: tuple[Hit, ...]
-    more: bool
-    note: str = ""
+    @property
+    def hits(self) -> Sequence[Hit]: ...
+
+    @property
+    def more(self) -> bool: ...
+
+    @property
+    def note(self) -> str: ...
 
 
 # (tree, pattern, regex, glob, offset): raises ValueError with words for the model on a bad pattern.

@@ -64,8 +64,9 @@ class Loop:
         `opening` is asked once a conversation. Raises `Halt` for every limit and for a model that
         cannot be worked with, `Park` while the model or a person is waited for, and faults.
         """
-        if self._over():
-            return self.run
+        if self._over():  # a worker died between the stage's end and the saved move
+            run = self.run
+            return replace(run, spend=replace(run.spend, active_ms=self._active))
         self._restore()
         self._note(Kept.NOTE, {"agent": "began", "state": self._state, "active_ms": self._active})
         if not self.talk.opened:
@@ -135,7 +136,7 @@ class Loop:
     # -- tools ---------------------------------------------------------------------------------
 
     def _answer(self, call: Call) -> None:
-        outcome.check(replace(self.talk, wordy=0))
+        outcome.check(self.talk)
         reason = outcome.not_run(self.talk)
         made = Answer(reason, error=True) if reason else gateway.answer(self._bench(), call)
         self._note(

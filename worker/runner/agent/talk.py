@@ -60,6 +60,7 @@ class Talk:
     system: str = ""
     delimiter: str = ""
     model: str = ""
+    prompts: str = ""
     state: State = State.LOCATE
     messages: tuple[Message, ...] = ()
     calls: tuple[Call, ...] = ()
@@ -145,6 +146,7 @@ def _noted(talk: Talk, data: Mapping[str, Any]) -> Talk:
             system=data["system"],
             delimiter=data["delimiter"],
             model=data["model"],
+            prompts=data["prompts"],
             state=State(data["state"]),
             messages=(_user([_text(data["first"])]),),
             since_chars=len(data["system"]) + len(data["first"]),

@@ -31,11 +31,12 @@ class Selected:
 
     run: str
     image: str
+    base_tree: str
     hold: Hold
     objects: Objects
     sandbox: Sandbox
     _box: Box | None = field(default=None, init=False)
-    _tree: str = field(default="", init=False)  # the tree that the box holds
+    _tree: str = field(default="", init=False)  # the tree that the box was opened with
 
     def run_selected(
         self, check: Check, selectors: Sequence[str], tree: str, seconds: int
@@ -72,34 +73,32 @@ class Selected:
         self.close()
 
     def _outcome(self, job: Job, tree: str) -> Outcome:
-        """Run in the box that is there; a box that is gone is replaced once."""
-        files = self._overlay(tree)
-        if self._box is not None and files is not None:
-            try:
-                return self._box.run(job, files, self.hold.look)
-            except Refused:  # gone: ended by a limit, the keeper or a restart
-                self.close()
-        return self._opened(tree).run(job, {}, self.hold.look)
+        """Run on `tree`, laid over what the box holds; a box that is gone is replaced once."""
+        held = self._tree if self._box is not None else self.base_tree
+        files = self._overlay(held, tree)
+        if self._box is None or files is None:
+            return self._fresh(held if files is not None else tree, job, files or {})
+        try:
+            return self._box.run(job, files, self.hold.look)
+        except Refused:  # gone: ended by a limit, the keeper or a restart
+            return self._fresh(tree, job, {})
 
-    def _opened(self, tree: str) -> Box:
+    def _fresh(self, tree: str, job: Job, files: Mapping[str, bytes]) -> Outcome:
         self.close()
         self._box = self.sandbox.open(self.run, self.image, self.objects.tar(tree, {}))
         self._tree = tree
-        return self._box
+        return self._box.run(job, files, self.hold.look)
 
-    def _overlay(self, tree: str) -> Mapping[str, bytes] | None:
-        """What to lay over the box's tree to get `tree`; None where only a new box can show it."""
-        if self._box is None:
+    def _overlay(self, held: str, tree: str) -> Mapping[str, bytes] | None:
+        """What to lay over `held` to get `tree`; None where only a new box can show it: paths that
+        go, links, modes that change, new executables, or too much."""
+        deltas = self.objects.deltas(held, tree)
+        if len(deltas) > OVERLAY_FILES:
             return None
-        deltas = self.objects.deltas(self._tree, tree)
-        regular = (FILE, EXECUTABLE)
-        if len(deltas) > OVERLAY_FILES or any(
-            delta.new_mode not in regular or delta.old_mode not in (0, delta.new_mode)
-            for delta in deltas
-        ):
-            return None
-        if any(delta.new_mode == EXECUTABLE and not delta.old_mode for delta in deltas):
-            return None
+        for delta in deltas:
+            kept = delta.new_mode == delta.old_mode and delta.new_mode in (FILE, EXECUTABLE)
+            if not kept and (delta.old_mode, delta.new_mode) != (0, FILE):
+                return None
         files = {delta.path: self.objects.read(tree, delta.path) for delta in deltas}
         return files if sum(map(len, files.values())) <= OVERLAY_BYTES else None
 

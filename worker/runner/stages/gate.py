@@ -91,14 +91,14 @@ def _free_of_secrets(
             )
 
 
-def _added(kit: CheckKit, old: str, new: str, delta: Delta) -> str:
-    """The lines that the candidate adds to one file, however long; "" for what is no file."""
+def _added(kit: CheckKit, old: str, new: str, delta: Delta) -> list[str]:
+    """The lines that the candidate adds to one file, however long; none for what is no file."""
     if delta.new_mode not in (FILE, EXECUTABLE):
-        return ""
+        return []
     lines = kit.objects.read(new, delta.path).splitlines()
     regular = delta.old_mode in (FILE, EXECUTABLE)
     known = frozenset(kit.objects.read(old, delta.path).splitlines()) if regular else frozenset()
-    return b"\n".join(line for line in lines if line not in known).decode("utf-8", "replace")
+    return [line.decode("utf-8", "replace") for line in lines if line not in known]
 
 
 def _with_results(kit: CheckKit, run: Run) -> Run:

@@ -23,6 +23,8 @@ def label(world: World, repo: Repo, one: Label) -> Json:
         "color": one.color,
         "default": one.default,
         "description": one.description,
+        "archived_at": None,
+        "archived_by": None,
     }
 
 

@@ -29,7 +29,7 @@ def list_files(bench: Bench, arguments: Mapping[str, Any]) -> Answer:
     """One page of paths with their sizes in bytes."""
     glob, offset = arguments.get("glob", ""), arguments.get("offset", 0)
     files = bench.views.files(bench.tree)
-    found = [path for path in files if not glob or match(glob, path)]
+    found = [path for path in files if _matches(glob, path)]
     if not found:
         return Answer(f"No file matches {glob!r}; the snapshot has {len(files)} files.")
     if not 0 <= offset < len(found):
@@ -41,6 +41,11 @@ def list_files(bench: Bench, arguments: Mapping[str, Any]) -> Answer:
     if more < len(found):
         head += f" The next page is at offset={more}."
     return Answer(f"{head}\n{bench.framed('paths', chr(10).join(lines))}")
+
+
+def _matches(glob: str, path: str) -> bool:
+    """As in a search: a glob without a folder is one for file names, wherever they are."""
+    return not glob or match(glob, path if "/" in glob else path.rpartition("/")[2])
 
 
 def _kind(mode: int) -> str:

@@ -11,7 +11,7 @@ TRACE_LINES = 8
 WORKSPACE = "/workspace/"
 MESSAGE_CAP = 600
 
-_SPOT = re.compile(r"^([^\s:][^:\n]{0,300}):(\d{1,7}): ?(.*)$")
+_SPOT = re.compile(r"^\s{0,20}([^\s:>][^:\n]{0,300}):(\d{1,7}): ?(.*)$")
 _FILE = re.compile(r'^(?:E\s+|\s*)File "([^"\n]{1,300})", line (\d{1,7})')
 _RAISED = re.compile(r"^(?:E\s+)?([A-Za-z_][\w.]{0,100}): (.*)$")
 _TYPE = re.compile(r"[A-Za-z_][\w.]{0,100}")

@@ -1,0 +1,82 @@
+"""The command `patchwarrant`: what the receiver is asked, and the way to everything else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+WORDS = {
+    "receive": "take GitHub's webhooks (the receiver; needs the webhook secret and Redis)",
+    "desk": "admit, publish and explain runs (holds the App's key)",
+    "runner": "carry runs: look, plan, edit, verify (holds the model's key)",
+    "sandbox": "run checks in containers (holds the Docker engine)",
+    "status": "list the newest runs",
+    "watch": "follow one run as it happens",
+    "cancel": "ask a run to end",
+    "pause": "start no new run until `resume`",
+    "resume": "end a pause",
+    "key": "make the keys that set-up needs",
+    "version": "print the version",
+}
+OURS = frozenset({"receive", "version"})
+USAGE = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code: 0 done, 2 wrong words or settings. Other roles replace this process."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    word = words[0] if words else ""
+    if word in ("", "-h", "--help", "help"):
+        print(usage())
+        return 0 if word else USAGE
+    if word in ("version", "--version"):
+        return _version()
+    if word == "receive":
+        return _receive(words[1:])
+    if word in WORDS:
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-m", "worker", *words])  # noqa: S606
+    print(f"patchwarrant: {word!r} is no command.\n\n{usage()}", file=sys.stderr)
+    return USAGE
+
+
+def usage() -> str:
+    """One line a word."""
+    width = max(map(len, WORDS))
+    lines = [f"  {word:<{width}}  {what}" for word, what in WORDS.items()]
+    return "\n".join(["usage: patchwarrant WORD [...]", "", *lines])
+
+
+def _version() -> int:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        print(f"patchwarrant {version('patchwarrant')}")
+    except PackageNotFoundError:
+        print("patchwarrant (not installed; run from its folder)")
+    return 0
+
+
+def _receive(arguments: Sequence[str]) -> int:
+    from app import settings
+
+    if arguments:
+        print("usage: patchwarrant receive   (settings come from the environment)", file=sys.stderr)
+        return USAGE
+    try:
+        found = settings.read(settings.environment())
+    except settings.SettingsError as error:
+        print(f"patchwarrant receive: {error}", file=sys.stderr)
+        return USAGE
+    import logging
+
+    from app.main import serve  # loads the server: not before the settings are good
+
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    for noisy in ("rq", "redis"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    serve(found)
+    return 0

@@ -1,0 +1,7 @@
+"""`python -m app.cli`: the command where it is not installed."""
+
+import sys
+
+from app.cli import main
+
+sys.exit(main())

@@ -1,0 +1,158 @@
+"""Comments on the issue: the sticky one that shows progress, and the one at every ending."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from app.domain.evidence import Result
+from app.domain.markdown import bullets, code, fence, inline
+from app.domain.report_facts import BODY_TARGET
+from app.domain.report_parts import short, spent
+from app.domain.run import Run
+from app.domain.state import State
+
+PATCH_CAP = 40_000  # characters of a partial patch
+DETAILS = 12_000  # characters of the details of a Halt
+
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
+_STAGES = (
+    (State.ADMIT, "admitted: request, limits and base are fixed"),
+    (State.PREPARE, "prepared: base fetched, baseline checks"),
+    (State.LOCATE, "located: the code that this is about"),
+    (State.PLAN, "planned: which files may change"),
+    (State.EDIT, "edited: a candidate"),
+    (State.VERIFY, "verified: required checks on the candidate"),
+    (State.GATE, "judged: the gate's rules, a verdict"),
+    (State.PUBLISH, "published: draft pull request"),
+)
+
+
+def status(run: Run, elapsed_ms: int, link: str) -> str:
+    """The sticky comment. `elapsed_ms` since the run was created; `link` to its page or ""."""
+    done = _done(run)
+    lines = [_stage(run, state, words, state in done) for state, words in _STAGES]
+    minutes = f"{elapsed_ms // 60_000} min {elapsed_ms % 60_000 // 1000} s"
+    limits = run.contract.limits if run.contract else None
+    parts = [
+        f"<!-- patchwarrant:status:{run.change} -->\n**{_headline(run)}** · {minutes}",
+        "\n".join(lines),
+        spent(run.spend, limits),
+    ]
+    if run.wait is not None:
+        until = datetime.fromtimestamp(run.wait.until / 1000, tz=UTC)
+        parts.insert(
+            1,
+            f"⏸️ {code(run.wait.waiting)}: {inline(run.wait.note)} It goes on by "
+            f"{until:%Y-%m-%d %H:%M:%S} UTC at the latest; waiting is not charged.",
+        )
+    if run.publication.pull and run.publication.pull_url:
+        parts.append(f"Draft pull request: #{run.publication.pull}")
+    elif run.halt is not None:
+        parts.append(f"Stopped: {code(run.halt.reason)}. The comment below says why.")
+    parts.append(f"Run {code(run.id)}" + (f" · [details]({link})" if link else ""))
+    return "\n\n".join(parts)
+
+
+def _headline(run: Run) -> str:
+    if run.state is State.COMPLETE:
+        passed = run.verdict is not None and run.verdict.result is Result.PASSED
+        return "Done: draft pull request" if passed else "Done: incomplete draft pull request"
+    if run.state is State.HALTED:
+        return "Stopped without a pull request"
+    return f"Waiting in {run.state}" if run.wait else f"At work: {run.state}"
+
+
+def _done(run: Run) -> frozenset[State]:
+    """Stages whose result is there; the current stage counts as not done yet."""
+    there = {
+        State.ADMIT: run.contract is not None,
+        State.PREPARE: run.snapshot is not None,
+        State.LOCATE: run.grounding is not None,
+        State.PLAN: run.plan is not None,
+        State.EDIT: run.candidate is not None,
+        State.VERIFY: bool(run.results),
+        State.GATE: run.verdict is not None,
+        State.PUBLISH: bool(run.publication.pull),
+    }
+    return frozenset(state for state, is_there in there.items() if is_there) - {run.state}
+
+
+def _stage(run: Run, state: State, words: str, done: bool) -> str:
+    repaired = run.attempts[:-1] if run.results else run.attempts
+    note = ""
+    if state is State.VERIFY and repaired:
+        note = f" (earlier attempts that did not pass: {len(repaired)})"
+    if state is run.state:
+        return f"- [ ] ▶️ {words}{note}"
+    return f"- [{'x' if done else ' '}] {words}{note}"
+
+
+def ending(run: Run, patch: str = "") -> str:
+    """The new comment at an ending; mentions who asked. `patch` is partial work as a diff."""
+    limits = run.contract.limits if run.contract else None
+    head = f"<!-- patchwarrant:ending:{run.id} -->\n{_who(run)}{_what(run)}"
+    parts = [head]
+    if run.halt is not None:
+        parts.append(
+            f"**Reason:** {code(run.halt.reason)}  \n**What happened:** "
+            f"{inline(run.halt.message, 1_500)}"
+        )
+        shown = _within(list(run.halt.details), DETAILS)
+        if shown:
+            parts.append(bullets(shown, len(shown)))
+        if run.halt.next_step:
+            parts.append(f"**What you can do:** {inline(run.halt.next_step, 1_500)}")
+    parts.append(spent(run.spend, limits))
+    if patch.strip():
+        parts.append(_partial(run, patch, BODY_TARGET - sum(map(len, parts)) - 1_000))
+    parts.append(f"Run {code(run.id)}")
+    return "\n\n".join(parts)
+
+
+def _within(details: list[str], room: int) -> list[str]:
+    """Safe lines of the details as long as there is room, then how many are missing."""
+    shown: list[str] = []
+    for at, detail in enumerate(details):
+        line = inline(detail, 400)
+        room -= len(line)
+        if room < 0:
+            return [*shown, f"… and {len(details) - at:,} more"]
+        shown.append(line)
+    return shown
+
+
+def _partial(run: Run, patch: str, room: int) -> str:
+    tree = f" (tree {short(run.candidate.tree)})" if run.candidate else ""
+    most = min(PATCH_CAP, room)
+    shown = patch if len(patch) <= most else patch[:most].rpartition("\n")[0] or patch[:most]
+    note = (
+        f" Only its first {len(shown):,} of {len(patch):,} characters fit here."
+        if len(shown) < len(patch)
+        else ""
+    )
+    return (
+        f"**Partial work**{tree}, not shown to be right by anything:{note}\n\n"
+        f"{fence(shown, 'diff', exact=True)}"
+    )
+
+
+def _who(run: Run) -> str:
+    login = run.requester.login
+    if run.requester.kind == "User" and _LOGIN.fullmatch(login):
+        return f"@{login} "
+    return f"For {code(login)}: "
+
+
+def _what(run: Run) -> str:
+    if run.publication.pull:
+        result = run.verdict.result if run.verdict else "unknown"
+        if result == Result.PASSED:
+            return f"the draft pull request #{run.publication.pull} is there; its checks passed."
+        wall = f": {inline(run.verdict.wall)}" if run.verdict and run.verdict.wall else "."
+        return f"there is a draft pull request, #{run.publication.pull}, but it is incomplete{wall}"
+    if run.halt is None:
+        return f"this run ended in {code(run.state)} without a change. Nothing was published."
+    if run.halt.reason == "no-change":
+        return "no change was made, so there is no pull request."
+    return "this run stopped before there was a pull request. Nothing was published."

@@ -1,0 +1,205 @@
+"""Parts of a report that more than one page shows: standings, checks, spend, files, findings."""
+
+from __future__ import annotations
+
+from app.domain.budget import Limits, Spend
+from app.domain.check import CheckResult, Standing
+from app.domain.edit import Delta
+from app.domain.evidence import Finding, Holds, Result
+from app.domain.markdown import bullets, code, inline, table
+from app.domain.plan import Plan
+from app.domain.report_facts import Sizes
+from app.domain.run import Run
+
+SIGNS = {
+    Standing.PASSED: "✅ passed",
+    Standing.FAILED: "❌ failed",
+    Standing.SKIPPED: "⏭️ skipped",
+    Standing.UNAVAILABLE: "❔ unavailable",
+}
+RESULTS = {
+    Result.PASSED: "✅ **Passed.**",
+    Result.PARTIAL: "🟡 **Partial: not ready for review.**",
+    Result.FAILED: "❌ **Failed: not ready for review.**",
+}
+HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**fails**", Holds.UNKNOWN: "**unknown**"}
+
+
+def short(digest: str) -> str:
+    """The first twelve characters of an id, in code style; a dash without one."""
+    return code(digest[:12]) if digest else "-"
+
+
+def dollars(micro: int) -> str:
+    """Micro-dollars as people read them, cents and below not rounded away."""
+    return f"${micro / 1e6:.4f}" if 0 < micro < 1_000_000 else f"${micro / 1e6:.2f}"
+
+
+def seconds(ms: int) -> str:
+    """Milliseconds as `3.2 s` or `4 min 10 s`."""
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s"
+    return f"{ms // 60_000} min {ms % 60_000 // 1000} s"
+
+
+def results_of(run: Run) -> tuple[CheckResult, ...]:
+    """The results on the tree that the verdict is about; () when checks ran on another tree."""
+    if run.verdict is None:
+        return run.results
+    return tuple(result for result in run.results if result.tree == run.verdict.tree)
+
+
+def outcome(result: CheckResult) -> str:
+    """Exit code and what the report claims: `exit 1 · 3 passed, 1 failed, 0 skipped`."""
+    ended = "did not start" if result.exit_code is None else f"exit {result.exit_code}"
+    if result.counts is None:
+        return f"{ended} · tests not counted"
+    counts = result.counts
+    return f"{ended} · {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
+
+
+def standing(result: CheckResult) -> str:
+    """The standing with its reason."""
+    sign = SIGNS[result.standing]
+    return f"{sign} ({inline(result.reason, 80)})" if result.reason else sign
+
+
+def check_table(run: Run, sizes: Sizes, most: int) -> str:
+    """One row a check: baseline → after; checks that did not run on this tree say so."""
+    before = {result.check: result for result in run.baseline}
+    after = {result.check: result for result in results_of(run)}
+    wanted = [check.name for check in run.snapshot.checks] if run.snapshot else []
+    names = list(dict.fromkeys([*wanted, *after, *before]))
+    rows = [_row(name, before.get(name), after.get(name), sizes) for name in names[:most]]
+    if not rows:
+        return "No check is configured or was recognised, so nothing was shown about this change."
+    lines = [table(("check", "baseline", "after", "standing"), rows)]
+    if len(names) > most:
+        lines.append(f"… and {len(names) - most:,} more checks, listed under Evidence.")
+    return "\n\n".join(lines)
+
+
+def _row(
+    name: str, before: CheckResult | None, after: CheckResult | None, sizes: Sizes
+) -> tuple[str, ...]:
+    shown = code(name, min(60, sizes.line))
+    old = f"{SIGNS[before.standing]} · {outcome(before)}" if before else "not run"
+    if after is None:
+        return shown, old, "not run on this tree", "❔ **not shown**"
+    return shown, old, outcome(after), standing(after)
+
+
+def compared(run: Run, sizes: Sizes) -> list[str]:
+    """What changed against the baseline, test by test, one line a kind."""
+    kinds = (
+        ("Newly failing", "newly_failing"),
+        ("Fixed", "fixed"),
+        ("Already failing before", "already_failing"),
+        ("Newly skipped", "newly_skipped"),
+        ("Gone", "gone"),
+    )
+    lines = []
+    for words, field in kinds:
+        ids = [
+            test
+            for result in results_of(run)
+            if result.comparison is not None
+            for test in getattr(result.comparison, field)
+        ]
+        if ids:
+            lines.append(f"**{words}:** {names(ids, sizes)}")
+    return lines
+
+
+def names(ids: list[str], sizes: Sizes) -> str:
+    """Ids in code style, in one line, saying how many are missing."""
+    shown = ", ".join(code(one, min(100, sizes.line)) for one in ids[: sizes.ids])
+    return shown if len(ids) <= sizes.ids else f"{shown} and {len(ids) - sizes.ids:,} more"
+
+
+def spent(spend: Spend, limits: Limits | None) -> str:
+    """Limits and spend in one line."""
+    if limits is None:
+        return f"**Spent:** {dollars(spend.dollars)} · {_many(spend.calls, 'model call')}"
+    card = f" · rate card {code(spend.card, 40)}" if spend.card else ""
+    return (
+        f"**Spent:** {dollars(spend.dollars)} of {dollars(limits.dollars)}"
+        f" · {spend.calls} of {limits.calls} model calls · {spend.turns} of {limits.turns} turns"
+        f" · {spend.repairs} of {limits.repairs} repairs"
+        f" · {seconds(spend.active_ms)} of {seconds(limits.wall * 1000)} work"
+        f" · {seconds(spend.sandbox_ms)} in the sandbox{card}"
+    )
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def planned_paths(plan: Plan | None) -> dict[str, str]:
+    """Path → planned action, amendments applied (the plan's files hold them already)."""
+    return {file.path: str(file.action) for file in plan.files} if plan else {}
+
+
+def lines_of(delta: Delta) -> str:
+    """`+3 -1`, or that the file is binary."""
+    return "binary" if delta.added < 0 else f"+{delta.added} -{delta.removed}"
+
+
+def files_line(deltas: tuple[Delta, ...], plan: Plan | None) -> str:
+    """Files changed against the plan, in one line."""
+    planned = planned_paths(plan)
+    changed = {delta.path for delta in deltas}
+    added = sum(max(delta.added, 0) for delta in deltas)
+    removed = sum(max(delta.removed, 0) for delta in deltas)
+    undeclared = len(changed - set(planned))
+    untouched = len(set(planned) - changed)
+    notes = [f"{undeclared} not in the plan"] if undeclared else []
+    notes += [f"{untouched} planned but not changed"] if untouched else []
+    against = ", ".join(notes) if notes else "exactly as planned"
+    lines = f"+{added} -{removed}; {plan.planned_lines if plan else 0} planned"
+    return f"**Changed:** {_many(len(changed), 'file')} ({lines} lines), {against}"
+
+
+def file_list(deltas: tuple[Delta, ...], plan: Plan | None, sizes: Sizes) -> str:
+    """Every changed file with its lines and its plan, then what was planned and not changed."""
+    planned = planned_paths(plan)
+    shown = []
+    for delta in deltas:
+        mode = "" if delta.old_mode == delta.new_mode or not delta.old_mode else _mode(delta)
+        stands = planned.get(delta.path, "**not in the plan**")
+        shown.append(f"{code(delta.path, sizes.line)} {lines_of(delta)} · {stands}{mode}")
+    changed = {delta.path for delta in deltas}
+    shown += [
+        f"{code(path, sizes.line)} · planned ({action}), not changed"
+        for path, action in planned.items()
+        if path not in changed
+    ]
+    return bullets(shown, sizes.files) or "No file was changed."
+
+
+def _mode(delta: Delta) -> str:
+    if not delta.new_mode:
+        return " · deleted"
+    return f" · mode {delta.old_mode:o} → {delta.new_mode:o}"
+
+
+def finding_lines(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
+    """Findings that do not hold, outermost first, with their exhibits."""
+    lines: list[str] = []
+    for finding in findings:
+        if finding.standing is not Holds.HOLDS:
+            shown = names(list(finding.exhibits), sizes) if finding.exhibits else ""
+            line = f"{HELD[finding.standing]}: {inline(finding.claim, sizes.line)}"
+            lines.append(f"{line} ({shown})" if shown else line)
+        lines += finding_lines(finding.parts, sizes)
+    return lines
+
+
+def holding(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
+    """Claims that hold, in the order of the tree."""
+    lines: list[str] = []
+    for finding in findings:
+        if finding.standing is Holds.HOLDS:
+            lines.append(inline(finding.claim, sizes.line))
+        lines += holding(finding.parts, sizes)
+    return lines

@@ -1,0 +1,92 @@
+"""Inbox entries into wake-ups for the desk, outside of every request.
+
+Hand over hand: an entry is in the inbox or in hand (`pw:inbox:busy`) until its job is in the queue;
+at the start and after an outage what was in hand goes back. An event that was rung for twice is no
+harm: the desk's ledger opens one run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+from rq import Queue
+from rq.serializers import JSONSerializer
+
+from app.domain import record, scripts
+
+BLOCK = 0.5  # seconds of one blocking read; a stop waits for it
+PAUSE = 0.01  # between two jobs, so that a flood of deliveries leaves time to answer them
+AWAY = 1.0
+JOB_SECONDS = 3600
+FAILURE_SECONDS = 300
+log = logging.getLogger(__name__)
+
+
+class Feeder:
+    """A thread of the receiver, started and stopped with it."""
+
+    def __init__(self, url: str) -> None:
+        self.redis = Redis.from_url(
+            url, socket_timeout=5, socket_connect_timeout=5, retry=Retry(NoBackoff(), 0)
+        )
+        self.queue = Queue(record.QUEUE_DESK, connection=self.redis, serializer=JSONSerializer)
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.ended.set()
+        self.thread.join(timeout=10)
+        self.redis.close()
+
+    def _run(self) -> None:
+        while not self.ended.is_set():
+            try:
+                self.give_back()
+                while not self.ended.is_set():
+                    if self.feed(BLOCK):
+                        self.ended.wait(PAUSE)
+            except RedisError as error:
+                log.warning("wake-ups wait, Redis is away: %s", error)
+                self.ended.wait(AWAY)
+
+    def give_back(self) -> None:
+        """What a receiver that died had in hand goes back to the head of the inbox."""
+        self.redis.eval(scripts.GIVE_BACK, 2, record.INBOX, record.INBOX_BUSY)
+
+    def feed(self, seconds: float) -> bool:
+        """Ring for the oldest entry; False when none came within `seconds`."""
+        words = ("BLMOVE", record.INBOX, record.INBOX_BUSY, "LEFT", "RIGHT", seconds)
+        found = self.redis.execute_command(*words)  # type: ignore[no-untyped-call]
+        if found is None:
+            return False
+        key = found.decode()
+        count = int(str(self.redis.eval(scripts.RING, 1, record.event_key(key))))
+        if count:
+            self.ring(key, count)
+        self.redis.lrem(record.INBOX_BUSY, 1, key)
+        return True
+
+    def ring(self, key: str, count: int) -> None:
+        self.queue.enqueue(
+            record.JOB_EVENT,
+            args=[key],
+            job_id=job_id(key, count),
+            job_timeout=JOB_SECONDS,
+            result_ttl=0,
+            failure_ttl=FAILURE_SECONDS,
+            description=record.JOB_EVENT,
+        )
+
+
+def job_id(key: str, count: int) -> str:
+    """RQ takes letters, digits, `-` and `_` only, so the key goes in as a hash."""
+    return f"event-{hashlib.sha256(key.encode()).hexdigest()[:32]}-{count}"

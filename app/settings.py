@@ -1,0 +1,105 @@
+"""The receiver's settings, read once at the door; the secret comes by file and has no repr.
+
+Everything that is missing or wrong is reported together, each with where to get it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REDIS_URL = "redis://127.0.0.1:6379/0"
+SECRET = "PATCHWARRANT_WEBHOOK_SECRET"  # noqa: S105 - the setting's name
+WHERE = (
+    "the webhook secret that you typed into the GitHub App's page (under Webhook). Make one with "
+    "`python3 -c 'import secrets; print(secrets.token_hex(32))'`, put it into a file that only "
+    "this process's user can read, and name the file here"
+)
+
+
+class SettingsError(Exception):
+    """Settings are missing or wrong; the text names all of them and what to do."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that is never shown."""
+
+    value: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`durable` is False only for benchmarks: then a Redis that may forget is taken, too."""
+
+    secret: Secret
+    redis_url: str = field(default=REDIS_URL, repr=False)  # may hold a password
+    host: str = "127.0.0.1"
+    port: int = 8000
+    durable: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+def environment() -> MutableMapping[str, str]:
+    """The process's environment; the only place that touches it."""
+    return os.environ
+
+
+def read(names: MutableMapping[str, str]) -> Settings:
+    """Settings from an environment. Raises `SettingsError` naming all that is missing or wrong.
+
+    A secret given as a value leaves `names`, so that no child inherits it.
+    """
+    wrong: list[str] = []
+    warnings: list[str] = []
+    secret = _secret(names, wrong, warnings)
+    url = names.get("PATCHWARRANT_REDIS_URL", "").strip() or REDIS_URL
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        wrong.append(
+            "PATCHWARRANT_REDIS_URL: redis://, rediss:// or unix:// is wanted, the address of the "
+            "Redis that desk and runner use"
+        )
+    port = names.get("PATCHWARRANT_PORT", "").strip() or "8000"
+    if not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        wrong.append("PATCHWARRANT_PORT: a port from 0 (any free one) to 65535 is wanted")
+    check = names.get("PATCHWARRANT_REDIS_CHECK", "").strip() or "on"
+    if check not in ("on", "off"):
+        wrong.append("PATCHWARRANT_REDIS_CHECK: on (the default) or off (benchmarks only)")
+    if wrong:
+        raise SettingsError("These settings are missing or wrong:\n  " + "\n  ".join(wrong))
+    if check == "off":
+        warnings.append(
+            "PATCHWARRANT_REDIS_CHECK is off: a Redis that forgets what it acknowledged is taken"
+        )
+    return Settings(
+        secret=Secret(secret),
+        redis_url=url,
+        host=names.get("PATCHWARRANT_HOST", "").strip() or "127.0.0.1",
+        port=int(port),
+        durable=check == "on",
+        warnings=tuple(warnings),
+    )
+
+
+def _secret(names: MutableMapping[str, str], wrong: list[str], warnings: list[str]) -> bytes:
+    file = names.get(f"{SECRET}_FILE", "").strip()
+    value = names.pop(SECRET, "").strip().encode()
+    if file:
+        try:
+            value = Path(file).read_bytes().strip()
+        except OSError as error:
+            wrong.append(f"{SECRET}_FILE: {file} cannot be read: {error.strerror}")
+            return b""
+        if not value:
+            wrong.append(f"{SECRET}_FILE: {file} is empty; it should hold {WHERE}")
+        return value
+    if not value:
+        wrong.append(f"{SECRET}_FILE: {WHERE}")
+    else:
+        warnings.append(
+            f"{SECRET} is set as a value; a file named by {SECRET}_FILE is safer, since other "
+            "processes of this user can read an environment"
+        )
+    return value

@@ -1,0 +1,116 @@
+"""The table of calls: closed, least-privileged, and equal to what the App's manifest asks for."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from app.domain.permissions import (
+    CALLS,
+    EVENTS,
+    METADATA,
+    PHASES,
+    Phase,
+    permissions,
+    registration,
+    surplus,
+)
+
+MANIFESTS = Path(__file__).resolve().parents[3] / "manifests"
+
+
+def test_the_manifest_asks_for_exactly_what_the_table_needs() -> None:
+    manifest = json.loads((MANIFESTS / "github-app.json").read_text())
+    assert manifest["default_permissions"] == registration()
+    assert tuple(manifest["default_events"]) == EVENTS
+    assert manifest["public"] is False
+
+
+def test_nothing_is_asked_that_must_never_be_asked() -> None:
+    never = {"administration", "workflows", "actions", "secrets", "members", "deployments"}
+    assert not never & set(registration())
+
+
+@pytest.mark.parametrize(
+    ("phase", "wanted"),
+    [
+        (Phase.AUTHORIZE, {"metadata": "read", "issues": "read", "contents": "read"}),
+        (Phase.STATUS, {"metadata": "read", "issues": "write"}),
+        (Phase.FETCH, {"metadata": "read", "contents": "read"}),
+        (Phase.GIT, {"metadata": "read", "contents": "write"}),
+        (Phase.PULL, {"metadata": "read", "pull_requests": "write"}),
+        (Phase.EVIDENCE, {"metadata": "read", "checks": "write"}),
+    ],
+)
+def test_a_phase_asks_for_the_least(phase: Phase, wanted: dict[str, str]) -> None:
+    assert permissions(phase) == wanted
+
+
+def test_no_phase_can_merge() -> None:
+    """`contents: write` and `pull_requests: write` never meet in one token."""
+    for phase in Phase:
+        asked = permissions(phase)
+        assert not (asked.get("contents") == "write" and "pull_requests" in asked)
+
+
+def test_every_call_belongs_to_a_phase_and_every_phase_to_the_table() -> None:
+    used = {name for names in PHASES.values() for name in names}
+    assert used == set(CALLS)
+    assert set(PHASES) == set(Phase)
+
+
+def test_the_table_holds_no_call_that_moves_or_deletes_work() -> None:
+    for name, call in CALLS.items():
+        assert call.path.startswith("/repos/{owner}/{repo}"), name
+        assert "merge" not in call.path and "dispatches" not in call.path
+        assert "force" not in call.sends and "author" not in call.sends
+        assert not {"committer", "signature"} & call.sends
+        if call.method == "DELETE":
+            assert name == "remove_label"
+        if "/git/refs" in call.path:
+            assert call.method == "POST"
+        assert call.writes == (call.method in {"POST", "PATCH", "DELETE"})
+        assert bool(call.sends) <= call.writes
+        assert not (call.permission == METADATA and call.writes)
+
+
+def test_what_was_granted_is_compared_in_both_directions() -> None:
+    asked = {"issues": "write"}
+    assert surplus(asked, {"issues": "write", "metadata": "read"}) == ()
+    assert surplus(asked, {"issues": "read", "metadata": "read"}) == (
+        "issues: read instead of write",
+    )
+    assert surplus(asked, {"issues": "write", "metadata": "read", "contents": "read"}) == (
+        "contents: read instead of nothing",
+    )
+    assert surplus(asked, {"metadata": "write"}) == (
+        "issues: nothing instead of write",
+        "metadata: write instead of read",
+    )
+
+
+def test_the_rulesets_keep_the_app_out_of_everything_but_its_branches() -> None:
+    files = sorted((MANIFESTS / "rulesets").glob("*.json"))
+    assert len(files) == 4
+    rules = {file.name: json.loads(file.read_text()) for file in files}
+    fence = rules["1-fence-branches.json"]
+    assert fence["conditions"]["ref_name"]["exclude"] == ["refs/heads/agent/**"]
+    for name, ruleset in rules.items():
+        assert ruleset["enforcement"] == "active"
+        apps = [a for a in ruleset["bypass_actors"] if a["actor_type"] == "Integration"]
+        assert bool(apps) == (name == "3-agent-branches.json")
+    for name in ("1-fence-branches.json", "2-fence-tags.json", "3-agent-branches.json"):
+        kinds = {rule["type"] for rule in rules[name]["rules"]}
+        assert {"creation", "update", "deletion"} <= kinds
+
+
+def test_paths_name_only_parameters_that_the_client_checks() -> None:
+    known = {
+        "owner", "repo", "username", "number", "branch", "path", "sha", "check_run", "comment",
+        "label",
+    }  # fmt: skip
+    for call in CALLS.values():
+        assert set(re.findall(r"{(\w+)}", call.path)) <= known

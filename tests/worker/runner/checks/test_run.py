@@ -1,0 +1,272 @@
+"""Certifying: what the daemon says comes first, the report is a claim, nothing is a pass by default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from app.domain.check import CheckResult, Comparison, Counts, Outcome, Standing
+from app.domain.errors import (
+    Fenced,
+    Halt,
+    IntegrityError,
+    Park,
+    Reason,
+    Refused,
+    Unavailable,
+    Waiting,
+)
+from app.domain.ports import Job
+from app.domain.record import BLOB_CAP, Kept
+from tests.fakes.hold import FakeHold
+from tests.fakes.objects import MemoryObjects
+from tests.fakes.sandbox import IMAGE, FakeSandbox, ended
+from tests.worker.runner.checks.reports import CHECK, MISSING, junit, ran
+from worker.runner.checks.compare import unpacked
+from worker.runner.checks.run import FAILURES_KEPT, Certifier, Phase, job_of
+
+PASSED, FAILED, UNAVAILABLE = Standing.PASSED, Standing.FAILED, Standing.UNAVAILABLE
+GONE = Comparison(gone=("t.py::b",))
+PLAIN = replace(CHECK, report="")
+
+
+class Bench:
+    """A certifier over fakes; the next outcome is settable."""
+
+    def __init__(self) -> None:
+        self.hold = FakeHold()
+        self.objects = MemoryObjects()
+        self.sandbox = FakeSandbox()
+        self.base = self.objects.tree({"t.py": b"1", "pkg/own.py": b"2"})
+        self.tree = self.objects.tree({"t.py": b"1", "pkg/own.py": b"3"})
+        self.certify = Certifier(self.hold, self.objects, self.sandbox)
+
+    def once(self, outcome: Outcome) -> None:
+        def acts(_job: Job, _files: Mapping[str, bytes]) -> Outcome:
+            return outcome
+
+        self.sandbox.acts = acts
+
+    def on_base(self, outcome: Outcome, check: object = None) -> CheckResult:
+        self.once(outcome)
+        return self.certify("run1", Phase.BASELINE, check or CHECK, self.base, IMAGE)  # type: ignore[arg-type]
+
+    def on_candidate(
+        self, outcome: Outcome, baseline: CheckResult, check: object = None
+    ) -> CheckResult:
+        self.once(outcome)
+        return self.certify(
+            "run1",
+            Phase.VERIFY,
+            check or CHECK,  # type: ignore[arg-type]
+            self.tree,
+            IMAGE,
+            baseline,
+        )
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+GOOD = ran(0, {"t.py::a": "", "t.py::b": ""})
+RED = ran(1, {"t.py::a": "AssertionError: no", "t.py::b": ""})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "standing", "reason"),
+    [
+        (GOOD, PASSED, ""),
+        (RED, FAILED, "exit 1"),
+        (ended(0), UNAVAILABLE, "exit 0 without a readable report"),
+        (ended(0, report=b"<testsuite"), UNAVAILABLE, "exit 0 without a readable report"),
+        (ran(0, {"t.py::a": "no"}), UNAVAILABLE, "exit code and report disagree"),
+        (ran(3, {"t.py::a": ""}), FAILED, "exit 3 without a failing test"),
+        (ended(2, report=b"<testsuite"), FAILED, "exit 2"),
+        (ended(0, report=junit({})), FAILED, "no tests ran"),
+        (ended(5, report=junit({})), FAILED, "no tests ran"),
+        (ran(0, {"t.py::a": "skipped"}), FAILED, "no tests ran"),
+        (replace(GOOD, limit="memory"), FAILED, "limit:memory"),
+        (replace(GOOD, limit="time", exit_code=137), FAILED, "limit:time"),
+        (ended(None, error="no such program"), UNAVAILABLE, "environment"),
+        (ended(126), UNAVAILABLE, "environment"),
+        (ended(127, stderr=b"sh: npm: not found"), UNAVAILABLE, "environment"),
+        (ran(1, {"t.py::a": MISSING}), UNAVAILABLE, "environment"),
+        (ran(1, {"t.py::a": MISSING, "t.py::b": "no"}), FAILED, "exit 1"),
+        (
+            ran(1, {"t.py::a": "ModuleNotFoundError: No module named 'pkg.gone'"}),
+            FAILED,
+            "exit 1",
+        ),
+        (ran(1, {"t.py::a": "ImportError: cannot import name 'x'"}), FAILED, "exit 1"),
+        (
+            ended(1, stderr=b"/usr/bin/python3: No module named pytest\n"),
+            UNAVAILABLE,
+            "environment",
+        ),
+        (ended(4, stderr=b"E   ModuleNotFoundError: No module named 'own'\n"), FAILED, "exit 4"),
+        (
+            ended(2, stderr=b"make: x: No such file\nmake: *** [Makefile:2: test] Error 127\n"),
+            UNAVAILABLE,
+            "environment",
+        ),
+    ],
+)
+def test_the_standing_of_a_baseline(
+    bench: Bench, outcome: Outcome, standing: Standing, reason: str
+) -> None:
+    result = bench.on_base(outcome)
+    assert (result.standing, result.reason) == (standing, reason)
+    assert result.exit_code == outcome.exit_code
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "standing", "reason"),
+    [
+        (GOOD, GOOD, PASSED, ""),
+        (RED, GOOD, PASSED, ""),
+        (GOOD, ran(0, {"t.py::a": ""}), FAILED, "1 tests gone, 0 skipped"),
+        (GOOD, ran(0, {"t.py::a": "", "t.py::b": "skipped"}), FAILED, "0 tests gone, 1 skipped"),
+        (RED, ran(0, {"t.py::a": "skipped", "t.py::b": ""}), FAILED, "0 tests gone, 1 skipped"),
+        (GOOD, replace(GOOD, limit="time"), FAILED, "limit:time"),
+        (replace(GOOD, limit="time"), replace(GOOD, limit="time"), UNAVAILABLE, "limit:time"),
+        (replace(GOOD, limit="time"), replace(GOOD, limit="memory"), FAILED, "limit:memory"),
+        (GOOD, ended(127), FAILED, "exit 127"),
+        (ended(127), ended(127), UNAVAILABLE, "environment"),
+        (GOOD, ran(1, {"t.py::a": MISSING, "t.py::b": ""}), FAILED, "exit 1"),
+        (ran(1, {"t.py::a": MISSING}), ran(1, {"t.py::a": MISSING}), UNAVAILABLE, "environment"),
+        (ran(1, {"t.py::a": MISSING}), ran(1, {"t.py::a": "no"}), FAILED, "exit 1"),
+        (GOOD, ended(None, error="no"), UNAVAILABLE, "environment"),
+        (ended(0), GOOD, PASSED, ""),
+    ],
+)
+def test_a_candidate_is_excused_only_by_its_baseline(
+    bench: Bench, before: Outcome, after: Outcome, standing: Standing, reason: str
+) -> None:
+    result = bench.on_candidate(after, bench.on_base(before))
+    assert (result.standing, result.reason) == (standing, reason)
+
+
+def test_tests_are_compared_one_by_one_not_by_counts(bench: Bench) -> None:
+    before = bench.on_base(ran(1, {"t.py::a": "x", "t.py::b": "x", "t.py::c": ""}))
+    result = bench.on_candidate(ran(1, {"t.py::a": "", "t.py::b": "x", "t.py::c": "x"}), before)
+    assert result.comparison == Comparison(
+        newly_failing=("t.py::c",), fixed=("t.py::a",), already_failing=("t.py::b",)
+    )
+    assert result.counts == before.counts == Counts(1, 2, 0)
+
+
+def test_without_a_report_the_exit_code_decides_and_nothing_is_counted(bench: Bench) -> None:
+    passed, failed = bench.on_base(ended(0), PLAIN), bench.on_candidate(ended(1), GOOD_BASE, PLAIN)
+    assert (passed.standing, passed.counts, passed.cases) == (PASSED, None, "")
+    assert (failed.standing, failed.reason, failed.comparison) == (FAILED, "exit 1", None)
+
+
+GOOD_BASE = Bench().on_base(ended(0), PLAIN)
+
+
+def test_log_tail_and_cases_are_kept(bench: Bench) -> None:
+    outcome = ended(
+        1, b"\x1b[31mred\xff\n" + b"x\n" * 5_000, b"caf\xe9\x00", junit({"t.py::a": "no"})
+    )
+    result = bench.on_base(outcome)
+    log = bench.hold.get(result.log)
+    assert b"\x1b[31mred\xff" in log
+    assert log.index(b"--- stdout ---") < log.index(b"--- stderr ---")
+    assert len(result.tail) <= 4_000
+    assert result.tail.endswith("caf\ufffd")
+    assert [case.id for case in unpacked(bench.hold.get(result.cases))] == ["t.py::a"]
+
+
+def test_a_log_says_what_was_left_out(bench: Bench) -> None:
+    outcome = replace(ended(1, b"head tail"), seen=(300_000_000, 0))
+    result = bench.on_base(outcome)
+    assert "9 of 300000000 bytes kept" in result.tail
+    assert "not started" in bench.on_base(ended(None, error="why"), PLAIN).tail
+
+
+def test_failures_are_bounded(bench: Bench) -> None:
+    result = bench.on_base(ran(1, {f"t.py::t{n}": "no" for n in range(40)}))
+    assert len(result.failures) == FAILURES_KEPT
+    assert result.counts == Counts(0, 40, 0)
+
+
+def test_a_report_that_grows_over_an_artifact_is_none(bench: Bench) -> None:
+    hostile = "".join(f'<testcase name="{n}{chr(1) * 390}"/>' for n in range(10_000))
+    report = f"<testsuite>{hostile}</testsuite>".encode()
+    assert len(report) < 4 << 20 < BLOB_CAP
+    result = bench.on_base(ended(0, report=report))
+    assert (result.standing, result.cases) in (
+        (UNAVAILABLE, ""),
+        (PASSED, result.cases),
+    )
+
+
+def test_the_job_is_the_check_and_nothing_else(bench: Bench) -> None:
+    bench.on_base(GOOD)
+    kind, run, job, files = bench.sandbox.ran[0]
+    assert (kind, run, files["t.py"]) == ("certify", "run1", b"1")
+    assert job == Job(CHECK.argv, {"A": "1"}, "", "r.xml", 300)
+    assert job_of(CHECK, ("x",), 5).seconds == 5
+    assert job_of(CHECK, ("x",), 500).seconds == 300
+
+
+def test_a_result_is_recorded_before_it_is_used_and_never_measured_twice(bench: Bench) -> None:
+    before = bench.on_base(GOOD)
+    first = bench.on_candidate(RED, before)
+    entries = [entry for entry in bench.hold.entries() if entry.kind is Kept.CHECK]
+    assert [entry.data["phase"] for entry in entries] == ["baseline", "verify"]
+    assert msgspec.convert(entries[1].data["result"], CheckResult) == first
+    assert bench.on_candidate(GOOD, before) == first  # the sandbox is not asked again
+    assert len(bench.sandbox.ran) == 2
+
+
+def test_another_attempt_tree_image_phase_or_command_is_measured_anew(bench: Bench) -> None:
+    before = bench.on_base(GOOD)
+    bench.once(GOOD)
+    other = "sha256:" + "9" * 64
+    bench.sandbox.images["other"] = other
+    bench.certify("run1", Phase.VERIFY, CHECK, bench.tree, IMAGE, before)
+    bench.certify("run1", Phase.VERIFY, CHECK, bench.tree, IMAGE, before, 1)
+    bench.certify("run1", Phase.BASE_TESTS, CHECK, bench.tree, IMAGE, before)
+    bench.certify("run1", Phase.VERIFY, CHECK, bench.base, IMAGE, before)
+    bench.certify("run1", Phase.VERIFY, CHECK, bench.tree, other, before)
+    bench.certify("run1", Phase.VERIFY, replace(CHECK, timeout=9), bench.tree, IMAGE, before)
+    assert len(bench.sandbox.ran) == 7
+
+
+def test_a_sandbox_that_is_away_is_waited_for_and_nothing_is_recorded(bench: Bench) -> None:
+    bench.sandbox.away = Unavailable("busy", 7.0)
+    with pytest.raises(Park) as parked:
+        bench.certify("run1", Phase.BASELINE, CHECK, bench.base, IMAGE)
+    assert (parked.value.waiting, parked.value.seconds) == (Waiting.SANDBOX, 7.0)
+    bench.sandbox.away = Unavailable("gone")
+    with pytest.raises(Park) as parked:
+        bench.certify("run1", Phase.BASELINE, CHECK, bench.base, IMAGE)
+    assert parked.value.seconds == 30.0
+    assert bench.hold.entries() == []
+
+
+@pytest.mark.parametrize("error", [Refused("no"), IntegrityError("other profile")])
+def test_a_sandbox_that_refuses_ends_the_run_with_its_words(bench: Bench, error: Exception) -> None:
+    bench.sandbox.away = error
+    with pytest.raises(Halt, match=str(error)) as halt:
+        bench.certify("run1", Phase.BASELINE, CHECK, bench.base, IMAGE)
+    assert halt.value.record.reason is Reason.INFRASTRUCTURE
+
+
+def test_a_lost_lease_is_not_softened(bench: Bench) -> None:
+    bench.hold.lost = True
+    with pytest.raises(Fenced):
+        bench.certify("run1", Phase.BASELINE, CHECK, bench.base, IMAGE)
+
+
+def test_a_cancelled_run_ends_in_the_middle_of_a_check(bench: Bench) -> None:
+    bench.hold.cancelled = True
+    with pytest.raises(Halt) as halt:
+        bench.certify("run1", Phase.BASELINE, CHECK, bench.base, IMAGE)
+    assert halt.value.record.reason is Reason.CANCELLED

@@ -1,0 +1,120 @@
+"""The real sandbox service as a process of its own, for as long as a block runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import Unavailable
+from app.domain.ports import Job
+from worker.runner.boxes import SandboxClient
+from worker.sandbox.engine import Engine
+
+START = 600.0  # seconds: the first start on a machine makes the image
+PROGRAM = """
+import json, sys
+from worker.sandbox.service import Ceilings
+from worker.sandbox.wiring import serve
+asked = json.loads(sys.argv[1])
+serve(asked["socket"], ceilings=Ceilings(**asked["ceilings"]),
+      say=lambda words: print(words, flush=True))
+"""
+
+
+def engine_or_skip() -> Engine:
+    """A Docker engine; skips the test, with the reason, where none answers."""
+    try:
+        return Engine()
+    except Unavailable as error:
+        pytest.skip(f"no Docker engine: {error}")
+
+
+def look() -> None:
+    """Nobody cancels."""
+
+
+def job(*argv: str, **fields: object) -> Job:
+    asked: dict[str, object] = {"env": {}, "workdir": "", "report": "", "seconds": 30, **fields}
+    return Job(argv=argv, **asked)  # type: ignore[arg-type]
+
+
+def sh(script: str, **fields: object) -> Job:
+    return job("sh", "-c", script, **fields)
+
+
+def python(script: str, **fields: object) -> Job:
+    return job("python3", "-c", script, **fields)
+
+
+def tar_of(files: Mapping[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode, entry.uid, entry.gid = len(data), 0o644, 65534, 65534
+            tar.addfile(entry, io.BytesIO(data))
+    return made.getvalue()
+
+
+EMPTY = tar_of({})
+
+
+@dataclass
+class Service:
+    """A running service: its process, its socket, a client and the default image's id."""
+
+    process: subprocess.Popen[str]
+    socket: str
+    client: SandboxClient
+    image: str
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+@contextlib.contextmanager
+def service(folder: Path | None = None, **ceilings: int) -> Iterator[Service]:
+    """Start it and wait until it answers. Raises `RuntimeError` with its words if it ends."""
+    with contextlib.ExitStack() as stack:
+        place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        socket = str(place / "closed" / "sandbox.sock")
+        asked = json.dumps({"socket": socket, "ceilings": ceilings})
+        log = stack.enter_context((place / "sandbox.log").open("w+"))
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, asked], stdout=log, stderr=subprocess.STDOUT, text=True
+        )
+        client = SandboxClient(socket)
+        stack.callback(client.close)
+        try:
+            end = time.monotonic() + START
+            while not client.healthy():
+                if process.poll() is not None or time.monotonic() > end:
+                    log.seek(0)
+                    raise RuntimeError(f"the sandbox did not start: {log.read()[-2000:]}")
+                time.sleep(0.05)
+            yield Service(process, socket, client, client.image("")[0])
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Service]:
+    """One service for a file's tests."""
+    engine_or_skip()
+    with service(concurrency=2, boxes=4) as started:
+        yield started

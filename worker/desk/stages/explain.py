@@ -1,0 +1,100 @@
+"""Explain: every ending tells its issue or pull request why, what was spent, what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from app.domain import report
+from app.domain.errors import Missing, Refused
+from app.domain.evidence import Result
+from app.domain.permissions import Phase
+from app.domain.ports import GitHubWriter
+from app.domain.record import Kept
+from app.domain.run import Run
+from app.domain.state import ENDS, State
+from worker.desk.faults import guarded
+from worker.desk.intents import once
+from worker.desk.kit import DONE, INCOMPLETE, DeskKit, ending_label
+from worker.desk.notices import ending_marker, relabel, sticky, tolerant
+
+PATCH_CAP = 200_000  # bytes of a patch that are handed to the page's template
+
+
+def explain(kit: DeskKit) -> Callable[[Run], Run]:
+    """The stage after every ending; the run comes back `explained`.
+
+    A passed draft has said all in its body, sticky comment and label. Every other ending gets one
+    new comment. Where nobody can be told (locked, deleted) the journal says so. Raises `Park`
+    while GitHub is away, `Halt(INSTALLATION)` where the App may not speak any more.
+    """
+
+    def stage(run: Run) -> Run:
+        if run.state not in ENDS:
+            raise ValueError(f"run {run.id} is in {run.state}, which is no ending")
+        if not _told_by_its_draft(run):
+            labels = _labels(kit, run)
+            with kit.write(run, Phase.STATUS) as writer:
+                _say(kit, run, writer)
+                tolerant(kit.hold, lambda: relabel(writer, run.issue, labels, _label(run)))
+                comment = sticky(kit.hold, writer, run, kit.now())
+            run = replace(run, status_comment=comment or run.status_comment)
+        return replace(run, explained=True)
+
+    return guarded(stage)
+
+
+def _told_by_its_draft(run: Run) -> bool:
+    passed = run.verdict is not None and run.verdict.result is Result.PASSED
+    return run.state is State.COMPLETE and passed and run.publication.pull > 0
+
+
+def _label(run: Run) -> str:
+    if run.state is State.COMPLETE:
+        passed = run.verdict is not None and run.verdict.result is Result.PASSED
+        return DONE if passed else INCOMPLETE
+    return ending_label(run.halt.reason if run.halt else None)
+
+
+def _labels(kit: DeskKit, run: Run) -> tuple[str, ...]:
+    """The issue's labels now; () where it cannot be read any more."""
+    try:
+        with kit.read(run) as reader:
+            return reader.issue(run.issue).labels
+    except Refused:
+        return ()
+
+
+def _say(kit: DeskKit, run: Run, writer: GitHubWriter) -> None:
+    """One new comment on the issue; where that is refused, on the pull request if there is one."""
+    body = report.ending(run, _patch(kit, run))
+    marker = ending_marker(run.id)
+
+    def on(number: int) -> bool:
+        return tolerant(
+            kit.hold,
+            lambda: once(
+                kit.hold,
+                "ending",
+                {"on": number},
+                lambda: {"comment": writer.comment(number, body, marker)},
+                lambda: None,  # the writer itself looks for the marker first
+            ),
+        )
+
+    if not on(run.issue) and run.publication.pull:
+        on(run.publication.pull)
+
+
+def _patch(kit: DeskKit, run: Run) -> str:
+    """The partial work as a diff, as the runner noted it, where no pull request shows it."""
+    if run.publication.pull:
+        return ""
+    for entry in reversed(kit.hold.entries()):
+        digest = entry.data.get("patch") if entry.kind is Kept.NOTE else None
+        if isinstance(digest, str):
+            try:
+                return kit.hold.get(digest)[:PATCH_CAP].decode("utf-8", "replace")
+            except Missing:
+                return ""
+    return ""
