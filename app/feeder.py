@@ -21,7 +21,7 @@ from rq.serializers import JSONSerializer
 from app.domain import record, scripts
 
 BLOCK = 0.5  # seconds of one blocking read; a stop waits for it
-PAUSE = 0.01  # between two jobs, so that a flood of deliveries leaves time to answer them
+PAUSE = 0.05  # after a job, so that a flood of deliveries leaves time to answer them
 AWAY = 1.0
 JOB_SECONDS = 3600
 FAILURE_SECONDS = 300

@@ -95,6 +95,10 @@ class Inbox:
                     self.checked = False
                     _fail([*batch, *self.waiting], error)
                     self.waiting = []
+                except BaseException:  # a bug, or the end of the loop: nobody may wait for ever
+                    _fail([*batch, *self.waiting], Away("the receiver failed or stops"))
+                    self.waiting = []
+                    raise
         finally:
             self.task = None
 

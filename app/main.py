@@ -69,7 +69,7 @@ def build(settings: Settings) -> Receiver:
     """The application; it opens no connection before its first request or start."""
     inbox = Inbox(client(settings.redis_url), durable=settings.durable)
     webhook = Webhook(settings.secret.value, inbox)
-    return Receiver(webhook, inbox, None)
+    return Receiver(webhook, inbox, Feeder(settings.redis_url))
 
 
 def serve(settings: Settings) -> None:

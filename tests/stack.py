@@ -16,7 +16,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -167,6 +167,22 @@ class Stack:
                 raise RuntimeError(f"{role} did not get ready:\n{self.log(role)[-3000:]}")
             time.sleep(0.1)
 
+    def await_true(self, true: Callable[[], bool], seconds: float) -> None:
+        """Returns once `true()` holds; `TimeoutError` when it does not in time."""
+        ends = time.monotonic() + seconds
+        while not true():
+            if time.monotonic() > ends:
+                raise TimeoutError(f"not true within {seconds} s")
+            time.sleep(0.1)
+
+    def kill(self, role: str) -> None:
+        """kill -9 for a role and all of its descendants at once, as when a machine dies."""
+        process = self.processes.pop(role)
+        for pid in [*descendants(process.pid), process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
     def run_of(self, issue: int, seconds: float = 60, after: str = "") -> Run:
         """The newest run of an issue, once it exists and is not the run `after`."""
         return self.await_run(lambda run: run.issue == issue and run.id != after, seconds)
@@ -225,6 +241,23 @@ def stack(
         if "sandbox" in roles:
             made.await_ready()
         yield made
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below one, from the kernel's own table."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                children.setdefault(int(parent), []).append(int(folder.name))
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
 
 
 def free_port() -> int:

@@ -21,6 +21,7 @@ _MARKER = re.compile(r"<(?=!-- ?/?patchwarrant:)")
 _TICKS = re.compile(r"`+")
 _MARKS = re.compile(r"[!-,.:-@\[-`{-~]")
 LONGEST_TICKS = 20
+_LOOK = 4  # times as many characters are looked at as are shown
 
 
 def cut(text: str, size: int) -> str:
@@ -37,12 +38,20 @@ def tail(text: str, size: int) -> str:
     return f"({len(text) - size:,} earlier characters were cut) …\n{text[len(text) - size :]}"
 
 
+def _line(text: str, size: int, unseen: int) -> str:
+    """`text` in one line, cut; `unseen` more characters were not even looked at if positive."""
+    line = " ".join(text.split())
+    if unseen <= 0:
+        return cut(line, size)
+    return f"{line[:size].rstrip()} … ({len(line[size:]) + unseen:,} more characters)"
+
+
 def inline(text: str, size: int = 300) -> str:
     """One line of prose: markup, HTML, links, mentions and references are inert.
 
     Pairs of backticks stay code. "" becomes "(nothing)".
     """
-    line = cut(" ".join(clean(text)[0].split()), size)
+    line = _line(clean(text[: _LOOK * size])[0], size, len(text) - _LOOK * size)
     if not line:
         return "(nothing)"
     parts: list[str] = []
@@ -80,7 +89,7 @@ def _inert(found: re.Match[str]) -> str:
 
 def code(text: str, size: int = 200) -> str:
     """A name in code style: a path, a test id, a digest. Nothing inside is interpreted."""
-    line = cut(" ".join(reveal(text)[0].split()), size) or "(empty)"
+    line = _line(reveal(text[: _LOOK * size])[0], size, len(text) - _LOOK * size) or "(empty)"
     if not re.search(r"[`|\\<]", line):
         return f"`{line}`"
     return _html_code(line)
@@ -108,7 +117,7 @@ def details(summary: str, body: str, name: str = "") -> str:
 
     Inside the summary GitHub reads HTML and no Markdown, so the name comes as entities.
     """
-    named = f" {_html_code(cut(' '.join(reveal(name)[0].split()), 200))}" if name else ""
+    named = f" {_html_code(_line(reveal(name[:800])[0], 200, len(name) - 800))}" if name else ""
     return f"<details><summary>{summary}{named}</summary>\n\n{body}\n\n</details>"
 
 

@@ -168,6 +168,7 @@ def _place(
         at = taken.get(folded(path))
         if at is not None:
             yield f"`{path}` cannot be created: there is `{at}` already."
+            return
         for above in _above(path):
             at = taken.get(folded(above))
             if at is not None and (at != above or at in paths):
@@ -229,9 +230,7 @@ def amend(
     `amend_plan`. Raises `PlanRefused`, and `Halt(BLOCKED_PATH)` as `validate` does. Files created
     by this run need not be absent from `paths` when they are planned already."""
     if len(plan.amendments) >= MAX_AMENDMENTS:
-        raise PlanRefused(
-            f"Both amendments are used; a plan is amended at most {MAX_AMENDMENTS} x."
-        )
+        raise PlanRefused(f"A plan is amended at most {MAX_AMENDMENTS} times; both are used.")
     try:
         reason = str(arguments["reason"]).strip()
         added = _files(arguments["add"])

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 
 from app.domain.glob import literally, match
 from app.domain.paths import PathRefused, canon, folded, fresh, hidden
-from app.domain.repo_config import RepoConfig
+from app.domain.repo_config import CONFIG_PATH, RepoConfig
 
 __all__ = ["PathRefused", "Rules", "canon", "fresh", "hidden", "match", "rules_of"]
-
-CONFIG_PATH = ".github/agent.yml"
 
 # Nothing unlocks these: they say what may be done, or run with the repository's secrets.
 NEVER = (".github/agent.yml", ".github/agent.yaml", ".github/workflows", ".github/workflows/**")

@@ -10,30 +10,32 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.domain.check import Standing
 from app.domain.evidence import Result
-from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
+from app.domain.markdown import code, cut, inline
 from app.domain.report_comment import ending, status
 from app.domain.report_commit import commit_message, pull_title
-from app.domain.report_facts import BODY_CAP, BODY_TARGET, LADDER, OUTPUT_CAP, Facts, Sizes
+from app.domain.report_facts import (
+    BODY_CAP,
+    BODY_TARGET,
+    FIRST_IDS,
+    FIRST_ROWS,
+    LADDER,
+    OUTPUT_CAP,
+    Facts,
+    Sizes,
+)
 from app.domain.report_parts import (
     RESULTS,
-    SIGNS,
     check_table,
     compared,
+    deltas_of,
     file_list,
     files_line,
-    finding_lines,
-    holding,
-    names,
-    outcome,
-    planned_paths,
-    results_of,
     short,
     spent,
-    standing,
 )
-from app.domain.run import Attempt, Run
+from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
+from app.domain.run import Run
 
 __all__ = [
     "BODY_CAP",
@@ -47,9 +49,6 @@ __all__ = [
     "status",
 ]
 
-FIRST_ROWS = 6  # checks in the table of the first screen
-FIRST_IDS = 4  # ids of tests a line there
-
 _START = re.compile(r"<!-- patchwarrant:body:([A-Za-z0-9_.-]{1,80}) -->")
 
 
@@ -61,6 +60,7 @@ def marks(run: str) -> tuple[str, str]:
 def pull_body(run: Run, facts: Facts) -> str:
     """Our part of the pull request's body, at most `BODY_TARGET` characters, between markers."""
     start, end = marks(run.id)
+    facts = replace(facts, deltas=deltas_of(run, facts))
     body = _fitting(lambda sizes: f"{start}\n{_body(run, facts, sizes)}\n{end}", BODY_TARGET, len)
     return body or f"{start}\n{_verdict(run, facts, LADDER[-1])}\n\nThe rest was too long.\n{end}"
 
@@ -88,6 +88,7 @@ def merge_body(existing: str, ours: str) -> str:
 
 def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
     """(title, summary, text) of the check run; summary and text each below `OUTPUT_CAP` bytes."""
+    facts = replace(facts, deltas=deltas_of(run, facts))
     result = run.verdict.result if run.verdict else "unknown"
     tree = run.verdict.tree if run.verdict else ""
     title = f"{str(result).capitalize()} on tree {tree[:12] or 'unknown'}"
@@ -152,191 +153,13 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
 
 def _rest(run: Run, facts: Facts, sizes: Sizes) -> str:
     sections = (
-        ("Look at this first", _look(run, sizes)),
-        ("What was not done", _wall(run, facts, sizes)),
-        ("What was asked", _asked(run, sizes)),
+        ("Look at this first", look(run, facts, sizes)),
+        ("What was not done", wall(run, facts, sizes)),
+        ("What was asked", asked(run, sizes)),
         ("Files against the plan", file_list(facts.deltas, run.plan, sizes)),
-        ("How it came about", _history(run, sizes)),
-        ("How to go on", _onward(run)),
-        ("In the model's own words", _words(run, sizes)),
-        ("Evidence", _evidence(run, facts, sizes)),
+        ("How it came about", history(run, sizes)),
+        ("How to go on", onward(run)),
+        ("In the model's own words", words(run, sizes)),
+        ("Evidence", evidence(run, facts, sizes)),
     )
     return "\n\n".join(f"## {head}\n\n{text}" for head, text in sections if text)
-
-
-def _look(run: Run, sizes: Sizes) -> str:
-    findings = run.verdict.findings if run.verdict else ()
-    lines = finding_lines(findings, sizes)
-    amended = run.plan.amendments if run.plan else ()
-    for amendment in amended:
-        paths = names([file.path for file in amendment.added] + list(amendment.removed), sizes)
-        reason = inline(amendment.reason, sizes.line)
-        lines.append(f"the plan was amended for {paths or 'nothing'}; the model's reason: {reason}")
-    if not lines:
-        lines = ["Nothing stands out to the rules. They do not read the code as you do."]
-    shown = bullets(lines, sizes.findings)
-    good = holding(findings, sizes)
-    if good:
-        shown += "\n\n" + details("What the rules found in order", bullets(good, sizes.findings))
-    return shown
-
-
-def _wall(run: Run, facts: Facts, sizes: Sizes) -> str:
-    lines: list[str] = []
-    if run.halt is not None:
-        lines.append(f"stopped by {code(run.halt.reason)}: {inline(run.halt.message, sizes.line)}")
-        lines += [inline(detail, sizes.line) for detail in run.halt.details]
-    changed = {delta.path for delta in facts.deltas}
-    missing = [path for path in planned_paths(run.plan) if path not in changed]
-    if missing:
-        lines.append(f"planned but not changed: {names(missing, sizes)}")
-    for result in results_of(run):
-        if result.standing in (Standing.SKIPPED, Standing.UNAVAILABLE):
-            lines.append(f"{code(result.check, 60)} is {standing(result)}: it showed nothing")
-    if run.snapshot and not results_of(run):
-        lines.append("no required check ran on this tree")
-    lines += [f"assumed: {inline(one, sizes.line)}" for one in _assumed(run)]
-    return bullets(lines, sizes.findings) or "Nothing that was planned is missing."
-
-
-def _assumed(run: Run) -> tuple[str, ...]:
-    return run.snapshot.assumed if run.snapshot else ()
-
-
-def _asked(run: Run, sizes: Sizes) -> str:
-    if run.contract is None:
-        return ""
-    request, criteria = run.contract.request, run.contract.criteria
-    lines = [f"{inline(one.text, sizes.line)} ({inline(one.source, 40)})" for one in criteria]
-    hidden = (
-        f" {request.hidden:,} characters of hidden text were removed from it."
-        if request.hidden
-        else ""
-    )
-    intro = (
-        f"{inline(request.title, sizes.line)} · request {short(request.digest)} as of "
-        f"{code(request.updated_at, 40)}, written by {code(request.author)}.{hidden}"
-    )
-    what = "The request names no criterion." if not lines else bullets(lines, sizes.findings)
-    return (
-        f"{intro}\n\n{what}\n\nWhether the change fulfils these is for the reviewer to say: the "
-        "checks below show only what they test."
-    )
-
-
-def _history(run: Run, sizes: Sizes) -> str:
-    current = bool(run.results)
-    past = run.attempts[:-1] if current else run.attempts
-    lines = [_attempt(number, one, sizes) for number, one in enumerate(past, 1)]
-    if current:
-        lines.append(f"attempt {len(run.attempts)}: tree {short(run.attempts[-1].tree)}, above")
-    if not lines:
-        return "No candidate reached the required checks."
-    note = "Results of earlier attempts are history; they certify nothing about this tree."
-    return f"{bullets(lines[-sizes.findings :], sizes.findings)}\n\n{note}" if past else lines[0]
-
-
-def _attempt(number: int, attempt: Attempt, sizes: Sizes) -> str:
-    said = [
-        f"{code(one.check, 60)} {SIGNS[one.standing]} ({outcome(one)})"
-        for one in attempt.results[:8]
-    ]
-    failing = [
-        test
-        for one in attempt.results
-        for test in (
-            one.comparison.newly_failing + one.comparison.already_failing
-            if one.comparison
-            else tuple(failure.test for failure in one.failures)
-        )
-    ]
-    ids = f"; failing: {names(failing, sizes)}" if failing else ""
-    return f"attempt {number}: tree {short(attempt.tree)}: {', '.join(said) or 'no check'}{ids}"
-
-
-def _onward(run: Run) -> str:
-    lines = [
-        "Review it as you would any change. Merging is yours: this app never merges.",
-        "Push commits to this branch if something small is missing. The evidence is about the "
-        "tree named above and about no other.",
-        f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
-        "label `agent:fix` on it again.",
-    ]
-    if run.halt is not None and run.halt.next_step:
-        lines.insert(0, inline(run.halt.next_step))
-    return bullets(lines, 9)
-
-
-def _words(run: Run, sizes: Sizes) -> str:
-    said = []
-    if run.grounding is not None:
-        said.append(f"Located: {run.grounding.summary}")
-    if run.plan is not None:
-        said.append(f"Planned: {run.plan.summary}")
-        said += [f"{file.path}: {file.why}" for file in run.plan.files]
-        said += [f"Step {step.id}: {step.what}" for step in run.plan.steps]
-    if not said:
-        return ""
-    return (
-        "These are claims of the model. Nothing here was measured.\n\n"
-        f"{fence(cut(chr(10).join(said), sizes.words))}"
-    )
-
-
-def _evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
-    parts = [_all_checks(run, sizes), _commands(run, sizes), _provenance(run, facts)]
-    shown = [(check, log) for check, log in facts.logs.items() if log.strip()]
-    if sizes.log:
-        parts += [
-            details("End of the output of", fence(tail(log, sizes.log)), check)
-            for check, log in shown[: sizes.checks]
-        ]
-    missing = len(shown) - (min(len(shown), sizes.checks) if sizes.log else 0)
-    if missing:
-        total = sum(len(log) for _, log in shown)
-        parts.append(f"{missing} logs ({total:,} characters in all) were left out for their size.")
-    parts.append(
-        "<sub>What this is worth: exit codes and reports are testimony of processes that also ran "
-        "the change, about a known command, tree and image. They bound how wrong it can be; they "
-        "do not replace a review.</sub>"
-    )
-    return "\n\n".join(part for part in parts if part)
-
-
-def _all_checks(run: Run, sizes: Sizes) -> str:
-    """All checks and test ids, where the first screen could not hold them."""
-    short_ones = replace(sizes, ids=FIRST_IDS)
-    folded = []
-    if run.snapshot is not None and len(run.snapshot.checks) > FIRST_ROWS:
-        folded.append(check_table(run, sizes, sizes.checks))
-    if compared(run, sizes) != compared(run, short_ones):
-        folded.append(bullets(compared(run, sizes), 9))
-    return details("All checks and tests", "\n\n".join(folded)) if folded else ""
-
-
-def _commands(run: Run, sizes: Sizes) -> str:
-    checks = run.snapshot.checks if run.snapshot else ()
-    lines = [
-        f"{code(check.name, 60)} ({check.tier}, {check.timeout} s, digest "
-        f"{short(check.digest())}): {code(' '.join(check.argv), sizes.commands)}"
-        for check in checks
-    ]
-    if not lines:
-        return ""
-    return details("Commands, from the configuration at base", bullets(lines, sizes.checks))
-
-
-def _provenance(run: Run, facts: Facts) -> str:
-    snapshot = run.snapshot
-    lines = [f"run {code(run.id)}, model {code(run.model)}, prompts {code(run.prompts)}"]
-    if snapshot is not None:
-        lines.append(f"sandbox image {code(snapshot.image)}, profile {code(snapshot.profile)}")
-    if run.contract is not None:
-        source = run.contract.config_source
-        lines.append(
-            f"configuration {code(source)} at base" if source else "no configuration file at base"
-        )
-    if facts.statement:
-        by = f", signed by {code(facts.key)}" if facts.key else ""
-        lines.append(f"signed statement, envelope {code(facts.statement)}{by}")
-    return bullets(lines, 9)

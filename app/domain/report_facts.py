@@ -9,6 +9,8 @@ from app.domain.edit import Delta
 
 BODY_CAP = 65_536  # characters that GitHub takes for a pull request's body or a comment
 BODY_TARGET = 60_000
+FIRST_ROWS = 6  # checks in the table of the first screen
+FIRST_IDS = 4  # ids of tests a line there
 OUTPUT_CAP = 65_000  # bytes of a check run's summary or text; GitHub takes 65,535
 
 

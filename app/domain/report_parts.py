@@ -8,7 +8,8 @@ from app.domain.edit import Delta
 from app.domain.evidence import Finding, Holds, Result
 from app.domain.markdown import bullets, code, inline, table
 from app.domain.plan import Plan
-from app.domain.report_facts import Sizes
+from app.domain.policy import rules_of
+from app.domain.report_facts import Facts, Sizes
 from app.domain.run import Run
 
 SIGNS = {
@@ -22,6 +23,14 @@ RESULTS = {
     Result.PARTIAL: "🟡 **Partial: not ready for review.**",
     Result.FAILED: "❌ **Failed: not ready for review.**",
 }
+# The worst of several results of one check is what is shown.
+_RANK = {
+    Standing.PASSED: 0,
+    Standing.SKIPPED: 1,
+    Standing.UNAVAILABLE: 2,
+    Standing.FAILED: 3,
+}
+UNCOUNTED = -2  # lines of a Delta that nobody measured
 HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**fails**", Holds.UNKNOWN: "**unknown**"}
 
 
@@ -43,10 +52,28 @@ def seconds(ms: int) -> str:
 
 
 def results_of(run: Run) -> tuple[CheckResult, ...]:
-    """The results on the tree that the verdict is about; () when checks ran on another tree."""
-    if run.verdict is None:
-        return run.results
-    return tuple(result for result in run.results if result.tree == run.verdict.tree)
+    """One result a check on the tree that the verdict is about, the worst where there are more;
+    a result on another tree or of another command is none."""
+    tree = run.verdict.tree if run.verdict else run.candidate.tree if run.candidate else ""
+    digests = {check.name: check.digest() for check in run.snapshot.checks} if run.snapshot else {}
+    worst: dict[str, CheckResult] = {}
+    for result in run.results:
+        if result.tree != tree or digests.get(result.check, result.digest) != result.digest:
+            continue
+        known = worst.get(result.check)
+        if known is None or _RANK[result.standing] > _RANK[known.standing]:
+            worst[result.check] = result
+    return tuple(worst.values())
+
+
+def deltas_of(run: Run, facts: Facts) -> tuple[Delta, ...]:
+    """The differences as measured; without them the candidate's own paths, lines not counted."""
+    if facts.deltas or run.candidate is None:
+        return facts.deltas
+    return tuple(
+        Delta(change.path, change.mode, change.mode, UNCOUNTED, UNCOUNTED)
+        for change in run.candidate.changes
+    )
 
 
 def outcome(result: CheckResult) -> str:
@@ -142,6 +169,8 @@ def planned_paths(plan: Plan | None) -> dict[str, str]:
 
 def lines_of(delta: Delta) -> str:
     """`+3 -1`, or that the file is binary."""
+    if delta.added == UNCOUNTED:
+        return "lines not counted"
     return "binary" if delta.added < 0 else f"+{delta.added} -{delta.removed}"
 
 
@@ -156,8 +185,11 @@ def files_line(deltas: tuple[Delta, ...], plan: Plan | None) -> str:
     notes = [f"{undeclared} not in the plan"] if undeclared else []
     notes += [f"{untouched} planned but not changed"] if untouched else []
     against = ", ".join(notes) if notes else "exactly as planned"
-    lines = f"+{added} -{removed}; {plan.planned_lines if plan else 0} planned"
-    return f"**Changed:** {_many(len(changed), 'file')} ({lines} lines), {against}"
+    counted = f"+{added} -{removed}"
+    if any(delta.added == UNCOUNTED for delta in deltas):
+        counted = "lines not counted"
+    lines = f"{counted}; {plan.planned_lines if plan else 0} planned"
+    return f"**Changed:** {_many(len(changed), 'file')} ({lines}), {against}"
 
 
 def file_list(deltas: tuple[Delta, ...], plan: Plan | None, sizes: Sizes) -> str:
@@ -184,22 +216,48 @@ def _mode(delta: Delta) -> str:
 
 
 def finding_lines(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
-    """Findings that do not hold, outermost first, with their exhibits."""
+    """What does not hold and has something to say for itself, in the order of the tree."""
     lines: list[str] = []
     for finding in findings:
-        if finding.standing is not Holds.HOLDS:
-            shown = names(list(finding.exhibits), sizes) if finding.exhibits else ""
-            line = f"{HELD[finding.standing]}: {inline(finding.claim, sizes.line)}"
-            lines.append(f"{line} ({shown})" if shown else line)
+        speaks = finding.exhibits or not finding.parts
+        if speaks and finding.standing is not Holds.HOLDS:
+            lines.append(f"{HELD[finding.standing]}: {_said(finding, sizes)}")
         lines += finding_lines(finding.parts, sizes)
     return lines
 
 
+def _said(finding: Finding, sizes: Sizes) -> str:
+    """The claim with its exhibits, which are sentences of the gate."""
+    exhibits = [inline(one, sizes.line) for one in finding.exhibits[: sizes.ids] if one]
+    if len(finding.exhibits) > sizes.ids:
+        exhibits.append(f"and {len(finding.exhibits) - sizes.ids:,} more")
+    claim = inline(finding.claim, sizes.line)
+    return f"{claim}: {' '.join(exhibits)}" if exhibits else claim
+
+
+def deciding(run: Run, deltas: tuple[Delta, ...], sizes: Sizes) -> list[str]:
+    """Changed paths that decide about the change itself (A20), one line a kind."""
+    if run.contract is None:
+        return []
+    rules = rules_of(run.contract.config)
+    there = [delta for delta in deltas if delta.old_mode]
+    kinds = (
+        ("it deletes tests", [d.path for d in there if not d.new_mode and rules.test(d.path)]),
+        ("it changes tests", [d.path for d in there if d.new_mode and rules.test(d.path)]),
+        (
+            "it touches what decides how tests or builds run",
+            [d.path for d in deltas if rules.referee(d.path)],
+        ),
+    )
+    return [f"**{words}:** {names(paths, sizes)}" for words, paths in kinds if paths]
+
+
 def holding(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
-    """Claims that hold, in the order of the tree."""
+    """The leaves that hold, in the order of the tree."""
     lines: list[str] = []
     for finding in findings:
-        if finding.standing is Holds.HOLDS:
-            lines.append(inline(finding.claim, sizes.line))
-        lines += holding(finding.parts, sizes)
+        if finding.parts:
+            lines += holding(finding.parts, sizes)
+        elif finding.standing is Holds.HOLDS:
+            lines.append(_said(finding, sizes))
     return lines

@@ -107,10 +107,9 @@ def _without_comments(text: str) -> str:
     while (start := text.find("<!--", at)) >= 0:
         end = text.find("-->", start + 2)
         if end < 0:
-            line = text.rfind("\n", 0, start) + 1
-            if _BLOCK_START.fullmatch(text, line, start):
-                parts.append(text[at:start])
-                return "".join(parts)
+            before = "".join((*parts, text[at:start]))
+            if _BLOCK_START.fullmatch(before, before.rfind("\n") + 1):
+                return before
             break
         parts.append(text[at:start])
         if parts[-1].endswith(("<", "<!", "<!-")):  # both sides must not become a new mark

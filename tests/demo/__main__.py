@@ -172,7 +172,8 @@ def ask(up: Stack, story: Story, console: Console) -> Run:
     console.print(f"{PERSON} labels it [bold]agent:fix[/bold]; GitHub sends a signed webhook")
     run = up.run_of(number)
     for entry in follow(up.ledger, run.id):
-        console.print(line(entry))
+        if words := line(entry):
+            console.print(words)
     return up.await_end(number)
 
 

@@ -66,15 +66,19 @@ def test_pygit2_fetches_one_commit_by_its_id(world: Acme, tmp_path: Path) -> Non
     )
     assert str(repo.references["refs/base/run"].target) == world.head
     assert repo.is_shallow
-    assert repo[world.head].peel(pygit2.Tree)["README.md"].data == b"# Widgets\n"
+    readme = repo[world.head].peel(pygit2.Tree)["README.md"]
+    assert isinstance(readme, pygit2.Blob)
+    assert readme.data == b"# Widgets\n"
 
 
 def test_what_the_api_makes_git_sees_with_the_same_tree(world: Acme, tmp_path: Path) -> None:
     gh = world.kit(contents="write")
     base = gh.rest.git.get_commit("acme", "widgets", world.head).json()["tree"]["sha"]
-    entry = {"path": "src/new.py", "mode": "100755", "type": "blob", "content": "x = 1\n"}
     tree = gh.rest.git.create_tree(
-        "acme", "widgets", data={"base_tree": base, "tree": [entry]}
+        "acme",
+        "widgets",
+        base_tree=base,
+        tree=[{"path": "src/new.py", "mode": "100755", "type": "blob", "content": "x = 1\n"}],
     ).json()
     made = gh.rest.git.create_commit(
         "acme", "widgets", message="m", tree=tree["sha"], parents=[world.head]

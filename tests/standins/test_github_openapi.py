@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from openapi_schema_validator import OAS30Validator, oas30_format_checker
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT4
 
 from tests.shared_data import shared_dir
@@ -30,7 +30,7 @@ class Described:
 
     def __init__(self, spec: Json) -> None:
         self.spec = spec
-        resource = Resource(contents=spec, specification=DRAFT4)
+        resource = DRAFT4.create_resource(spec)
         self.registry: Registry[Any] = Registry().with_resource("urn:spec", resource)
         self.seen: set[tuple[str, str]] = set()
 

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.standins.github import GitHubStandin, StandinRefused
-from tests.standins.github.client import REPOSITORY, Control
+from tests.standins.github.client import Control
+from tests.standins.github.process import REPOSITORY
 from tests.standins.github.rest.operations import ALL
 from tests.standins.github_world import REPO, Acme, acme
 
@@ -61,6 +62,10 @@ def test_a_wrong_act_says_what_is_wrong(world: Acme) -> None:
         world.standin.act("open_issue", repo=REPO, user="eve")
     with pytest.raises(StandinRefused, match="404"):
         world.standin.open_issue("acme/none", "eve", "T")
+    with pytest.raises(StandinRefused, match="400"):
+        world.standin.push(REPO, "alice", "main", {"not-there": None})
+    with pytest.raises(StandinRefused, match="cannot clone"):
+        world.standin.create_repo("acme/copy", source=Path("/nonexistent"))
     for name in ("../../x", "a/..", "no-slash"):
         with pytest.raises(StandinRefused, match="is not owner/name"):
             world.standin.create_repo(name)
@@ -149,7 +154,7 @@ def busy(github: GitHubStandin) -> Acme:
 
 
 @settings(
-    max_examples=25,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -23,7 +23,8 @@ def main(door: settings.Door, arguments: list[str]) -> int:
         console.print("There is no run yet.")
         return 1
     for entry in follow(ledger, run):
-        console.print(line(entry))
+        if words := line(entry):
+            console.print(words)
     return 0
 
 
@@ -41,7 +42,7 @@ def follow(ledger: Ledger, run_id: str, pause: float = 0.3) -> Iterator[JournalE
 
 
 def line(entry: JournalEntry) -> str:
-    """One entry for a terminal (rich markup; what comes from outside is escaped)."""
+    """One entry for a terminal, "" where people need not see it (rich markup, text escaped)."""
     data = entry.data
     match entry.kind:
         case Kept.MOVE:
@@ -49,16 +50,24 @@ def line(entry: JournalEntry) -> str:
         case Kept.CHECK:
             return _check(data)
         case Kept.MODEL:
-            return f"  model  {data.get('stop_reason', '')} ${data.get('dollars', 0) / 1e6:.4f}"
+            return f"  model  a reply for ${data.get('dollars', 0) / 1e6:.4f}"
         case Kept.TOOL:
-            mark = "[green]✓[/green]" if data.get("ok") else "[yellow]✗[/yellow]"
-            return f"  tool   {mark} {escape(str(data.get('name', '')))}"
+            mark = "[yellow]✗[/yellow]" if data.get("error") else "[green]✓[/green]"
+            return f"  tool   {mark} {escape(str(data.get('name', '')))}{_about(data)}"
         case Kept.HALT:
             return f"[yellow]stopped in {data['state']}: {data['reason']}[/yellow]"
         case Kept.WAIT:
             return f"  waits  {data['for']}: {escape(str(data['note']))}"
+        case Kept.REFUSAL:
+            return f"  [yellow]refused outside the plan: {escape(', '.join(data['paths']))}[/yellow]"
         case _:
-            return f"  {entry.kind}"
+            return ""
+
+
+def _about(data: dict[str, object]) -> str:
+    """The first line of a refused call's answer, which says why."""
+    text = str(data.get("text", "")).partition("\n")[0]
+    return f": {escape(text[:100])}" if data.get("error") else ""
 
 
 def _check(data: dict[str, object]) -> str:

@@ -87,6 +87,7 @@ class Engine:
             first = docker.APIClient(base_url=self._host, version="auto", timeout=timeout)
             self._version = first.api_version
             self._local.api = first
+            self._clients = [first]
             info = first.info()
         self.facts = Facts(
             version=str(info.get("ServerVersion", "")),
@@ -95,12 +96,24 @@ class Engine:
             warnings=tuple(info.get("Warnings") or ()),
         )
 
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        for client in self._clients:
+            client.close()
+
     def _api(self) -> Any:
         if not hasattr(self._local, "api"):
             with faults("connecting to the engine"):
                 self._local.api = docker.APIClient(
                     base_url=self._host, version=self._version, timeout=self._timeout
                 )
+            self._clients.append(self._local.api)
         return self._local.api
 
     # -- containers -------------------------------------------------------------------------------
@@ -118,6 +131,7 @@ class Engine:
         }
         with faults("creating a container"):
             made = str(api.create_container_from_config(config)["Id"])
+        container = None
         try:
             with faults("inspecting a new container"):
                 inspected = api.inspect_container(made)
@@ -132,7 +146,10 @@ class Engine:
             with faults("starting a container"):
                 api.start(made)
         except BaseException:
-            self.remove(made)
+            if container is None:
+                self.remove(made)
+            else:
+                container.remove()
             raise
         return container
 
@@ -183,15 +200,15 @@ class Engine:
 
     def pull(self, name: str) -> None:
         """Pull an image by digest. Raises `Refused` with the registry's words."""
-        with faults(f"pulling {name}"):
-            for line in self._slow().pull(name, stream=True, decode=True):
+        with faults(f"pulling {name}"), self._slow() as api:
+            for line in api.pull(name, stream=True, decode=True):
                 if "error" in line:
                     raise Refused(f"pulling {name}: {line['error']}", 502)
 
     def build(self, context: BinaryIO, tag: str, say: Callable[[str], None]) -> None:
         """Build from a tar with a Dockerfile. Raises `Refused` with the engine's words."""
-        with faults("building the image"):
-            lines = self._slow().build(
+        with faults("building the image"), self._slow() as api:
+            lines = api.build(
                 fileobj=context, custom_context=True, tag=tag, rm=True, forcerm=True, decode=True
             )
             for line in lines:
@@ -204,14 +221,16 @@ class Engine:
         self, tar: Iterator[bytes], repository: str, tag: str, changes: list[str]
     ) -> None:
         """An image from the tar of a root file system."""
-        with faults("importing the image"):
-            self._slow().import_image(
+        with faults("importing the image"), self._slow() as api:
+            api.import_image(
                 src=tar, stream_src=True, repository=repository, tag=tag, changes=changes
             )
 
-    def _slow(self) -> Any:
+    def _slow(self) -> contextlib.closing[Any]:
         """A client for what may take minutes."""
-        return docker.APIClient(base_url=self._host, version=self._version, timeout=1800)
+        return contextlib.closing(
+            docker.APIClient(base_url=self._host, version=self._version, timeout=1800)
+        )
 
 
 class Container:
@@ -242,13 +261,13 @@ class Container:
         end = time.monotonic() + seconds
         pending = memoryview(b"")
         feeding = True
+        reply: Reply | None = None
         with selectors.DefaultSelector() as watch:
             watch.register(self._sock, selectors.EVENT_READ | selectors.EVENT_WRITE)
             while True:
-                reply = inbox.take()
-                if reply is not None and not feeding:
-                    return reply
-                if self.gone:
+                # An answer may come before the last byte is written: kept until it is.
+                reply = reply or inbox.take()
+                if self.gone or (reply is not None and not feeding):
                     return reply
                 if not pending and feeding:
                     pending = memoryview(next(feed, b""))

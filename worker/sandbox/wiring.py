@@ -27,7 +27,7 @@ from worker.sandbox.image import RECIPE, Images
 from worker.sandbox.service import Ceilings, Rooms
 
 REAP_SECONDS = 30.0
-GRACE_SECONDS = 5
+GRACE_SECONDS = 1  # running checks are stopped, not waited for: their runs come back
 
 Say = Callable[[str], None]
 log = logging.getLogger(__name__)
@@ -149,11 +149,10 @@ def serve(
     """
     path = Path(socket_path)
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
-    engine = Engine(docker_host)
-    say(f"Docker engine {engine.facts.version}, API {engine.facts.api}")
-    for warning in engine.facts.warnings:
-        say(f"engine: {warning}")
-    with leaving(), place(path):
+    with leaving(), Engine(docker_host) as engine, place(path):
+        say(f"Docker engine {engine.facts.version}, API {engine.facts.api}")
+        for warning in engine.facts.warnings:
+            say(f"engine: {warning}")
         me = keeper.owner(path, os.getpid())
         if gone := keeper.reap(engine, me, clock()):
             say(f"removed {gone} containers of an earlier sandbox")

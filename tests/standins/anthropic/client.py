@@ -56,6 +56,7 @@ class AnthropicStandin:
             cwd=ROOT,
             env={**os.environ, "STANDIN_MODEL_KEY": self.key},
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + START_SECONDS
         while not ready.exists():

@@ -1,16 +1,10 @@
-"""Run the stand-in as a process of its own and drive its control API from a test."""
+"""The typed client of the control API, for a stand-in that already listens."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import httpx
@@ -18,7 +12,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 Json = dict[str, Any]
-REPOSITORY = Path(__file__).resolve().parents[3]
 PATIENCE = 30.0
 
 
@@ -434,69 +427,3 @@ class Control:
 
     def reset(self) -> None:
         self.act("reset")
-
-
-class GitHubStandin(Control):
-    """A stand-in as a subprocess: started on entry, ended on exit.
-
-    `root` is where the bare repositories go (a temporary directory of its own by default);
-    `url` is both the API's base and the pages'; clone from `{url}/{owner}/{repo}.git`.
-    """
-
-    def __init__(self, root: Path | None = None, port: int = 0) -> None:
-        self._folder = None if root else tempfile.TemporaryDirectory(prefix="github-standin-")
-        self.root = root or Path(self._folder.name if self._folder else ".")
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "tests.standins.github",
-                "--root",
-                str(self.root),
-                "--port",
-                str(port),
-                "--tied",
-            ],
-            cwd=REPOSITORY,
-            env={"PATH": os.defpath, "PYTHONPATH": str(REPOSITORY), "HOME": "/nonexistent"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        super().__init__(self._ready())
-
-    def _ready(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise StandinRefused(f"it did not start: exit {self._process.wait()}")
-        return str(json.loads(line)["url"])
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def stop(self) -> None:
-        self.close()
-        self._process.terminate()
-        try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        if self._folder is not None:
-            self._folder.cleanup()
-
-    def __enter__(self) -> GitHubStandin:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()

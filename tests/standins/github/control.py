@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pygit2
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -121,7 +122,7 @@ def reset(world: World) -> None:
     """Forget everything and remove the repositories."""
     for repo in world.repos.values():
         shutil.rmtree(repo.store.path, ignore_errors=True)
-    for name in ("apps", "accounts", "installations", "tokens", "repos", "lag", "used"):
+    for name in ("apps", "accounts", "installations", "tokens", "repos", "lag", "used", "former"):
         getattr(world, name).clear()
     for name in ("deliveries", "waiting", "log", "faults"):
         getattr(world, name).clear()
@@ -156,7 +157,7 @@ def perform(world: World, name: str, told: Json) -> Any:
         raise Refusal(400, f"{name}: {error}") from error
     try:
         return act(*bound.args, **bound.kwargs)
-    except (ValueError, TypeError, re.error) as error:
+    except (ValueError, TypeError, LookupError, OSError, pygit2.GitError, re.error) as error:
         raise Refusal(400, f"{name}: {error}") from error
 
 

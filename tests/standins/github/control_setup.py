@@ -142,6 +142,7 @@ def configure_repo(
     found.archived = found.archived if archived is None else archived
     found.private = found.private if private is None else private
     if rename is not None:
+        world.former[found.full_name.lower()] = found.id
         old, found.name = found.name, rename
         changes = {"changes": {"repository": {"name": {"from": old}}}}
         emit(world, found, "repository", "renamed", Actor(found.owner), changes)

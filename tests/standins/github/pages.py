@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from tests.standins.github import markdown
 from tests.standins.github.refusals import Refusal, not_found
+from tests.standins.github.rest.endpoint import nowhere
 from tests.standins.github.shapes import commits, pulls
 from tests.standins.github.state import CheckRun, Issue, Repo
 from tests.standins.github.world import World, stamp
@@ -128,10 +129,14 @@ def file(world: World, request: Request) -> tuple[str, Json]:
 
 
 def _route(world: World, path: str, page: Page) -> Route:
+    unknown = nowhere(world)
+
     async def handle(request: Request) -> Response:
         try:
             template, values = page(world, request)
         except Refusal as refusal:
+            if "text/html" not in request.headers.get("accept", ""):
+                return await unknown(request)
             return HTMLResponse(f"<h1>{refusal.status}</h1>", refusal.status, HEADERS)
         return HTMLResponse(TEMPLATES.get_template(template).render(values), headers=HEADERS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -46,7 +47,7 @@ def application(world: World) -> Asgi:
         *pages.routes(world),
     ]
     app = Starlette(routes=listed, lifespan=lifespan, exception_handlers=unknown(world))
-    return enterprise(FaultGate(app, world))
+    return other_spellings(FaultGate(app, world), world)
 
 
 def unknown(world: World) -> dict[Any, Any]:
@@ -59,14 +60,20 @@ def unknown(world: World) -> dict[Any, Any]:
     return {404: handle, 405: handle}
 
 
-def enterprise(inner: Asgi) -> Asgi:
-    """GitHub Enterprise's spelling too: /api/v3/… and /api/graphql."""
+def other_spellings(inner: Asgi, world: World) -> Asgi:
+    """GitHub Enterprise's paths (/api/v3/…, /api/graphql) and repositories by their id."""
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         path = str(scope.get("path", ""))
         for prefix, kept in (("/api/v3/", "/"), ("/api/graphql", "/graphql")):
             if path.startswith(prefix):
-                scope = dict(scope) | {"path": kept + path.removeprefix(prefix)}
+                path = kept + path.removeprefix(prefix)
+        by_id = re.match(r"/repositories/(\d+)(/.*)?$", path)
+        repo = world.repos.get(int(by_id.group(1))) if by_id else None
+        if by_id and repo:
+            path = f"/repos/{repo.full_name}{by_id.group(2) or ''}"
+        if path != scope.get("path", ""):
+            scope = dict(scope) | {"path": path}
         await inner(scope, receive, send)
 
     return handle

@@ -47,6 +47,8 @@ class World:
     faults: list[Fault] = field(default_factory=list)
     lag: dict[str, int] = field(default_factory=dict)
     manifests: dict[str, Json] = field(default_factory=dict)
+    former: dict[str, int] = field(default_factory=dict)
+    """Lower-case full names that repositories had before, with their ids."""
     used: dict[str, int] = field(default_factory=dict)
     signing: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     _ids: itertools.count[int] = field(default_factory=lambda: itertools.count(3_000_000_001))
@@ -87,6 +89,9 @@ class World:
         for repo in self.repos.values():
             if repo.full_name.lower() == wanted:
                 return repo
+        if wanted in self.former:
+            moved = f"{self.url}/repositories/{self.former[wanted]}"
+            raise Refusal(301, "Moved Permanently", headers={"Location": moved})
         raise not_found()
 
     def named(self, full_name: str) -> Repo:

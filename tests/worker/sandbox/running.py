@@ -20,7 +20,7 @@ import pytest
 from app.domain.errors import Unavailable
 from app.domain.ports import Job
 from worker.runner.boxes import SandboxClient
-from worker.sandbox.engine import Engine
+from worker.sandbox.engine import Engine, Found
 
 START = 600.0  # seconds: the first start on a machine makes the image
 PROGRAM = """
@@ -33,12 +33,18 @@ serve(asked["socket"], ceilings=Ceilings(**asked["ceilings"]),
 """
 
 
-def engine_or_skip() -> Engine:
-    """A Docker engine; skips the test, with the reason, where none answers."""
+def engine_or_skip() -> None:
+    """Skips the test, with the reason, where no Docker engine answers."""
     try:
-        return Engine()
+        Engine().close()
     except Unavailable as error:
         pytest.skip(f"no Docker engine: {error}")
+
+
+def ours(run: str) -> list[Found]:
+    """The containers of a run."""
+    with Engine() as engine:
+        return [c for c in engine.ours() if c.labels.get("patchwarrant.run") == run]
 
 
 def look() -> None:
@@ -100,7 +106,7 @@ def service(folder: Path | None = None, **ceilings: int) -> Iterator[Service]:
         stack.callback(client.close)
         try:
             end = time.monotonic() + START
-            while not client.healthy():
+            while "listens on" not in (place / "sandbox.log").read_text() or not client.healthy():
                 if process.poll() is not None or time.monotonic() > end:
                     log.seek(0)
                     raise RuntimeError(f"the sandbox did not start: {log.read()[-2000:]}")
@@ -116,5 +122,5 @@ def service(folder: Path | None = None, **ceilings: int) -> Iterator[Service]:
 def running() -> Iterator[Service]:
     """One service for a file's tests."""
     engine_or_skip()
-    with service(concurrency=2, boxes=4) as started:
+    with service(concurrency=2, boxes=4, box_memory=256 << 20) as started:
         yield started

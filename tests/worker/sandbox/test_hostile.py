@@ -14,13 +14,13 @@ from tests.worker.sandbox.running import (
     Service,
     job,
     look,
+    ours,
     python,
     running,
     service,
     sh,
     tar_of,
 )
-from worker.sandbox.engine import Engine
 
 __all__ = ["running", "service"]
 pytestmark = pytest.mark.docker
@@ -64,7 +64,9 @@ except OSError as error:
 
 
 def test_killing_everybody_does_not_touch_the_runner_of_checks(running: Service) -> None:
-    script = "import os; p = os.fork() or os.pause(); os.kill(-1, 9); os.wait(); print('on')"
+    script = (
+        "import os, signal; os.fork() or signal.pause(); os.kill(-1, 9); os.wait(); print('on')"
+    )
     found = certify(running, python(script))
     assert (found.exit_code, found.stdout, found.limit) == (0, b"on\n", "")
     for number in ("KILL", "STOP", "TERM", "INT", "HUP"):
@@ -78,7 +80,9 @@ def test_a_fork_bomb_meets_the_process_limit(running: Service) -> None:
     found = certify(running, python(bomb, seconds=4))
     assert found.limit == "pids" or (found.limit == "time" and found.exit_code == 137)
     assert time.monotonic() - began < 15
-    quiet = certify(running, python("import os\nfor _ in range(400): os.fork() or os.pause()"))
+    quiet = certify(
+        running, python("import os, signal\nfor _ in range(400): os.fork() or signal.pause()")
+    )
     assert (quiet.exit_code, quiet.limit) == (1, "pids")
 
 
@@ -205,8 +209,7 @@ def test_multiprocessing_and_programs_in_tmp_work(running: Service) -> None:
 
 
 def test_no_container_is_left_after_all_that(running: Service) -> None:
-    mine = [c for c in Engine().ours() if c.labels.get("patchwarrant.run") == "hostile"]
-    assert mine == []
+    assert ours("hostile") == []
 
 
 def test_two_checks_at_once_are_two_containers(running: Service) -> None:

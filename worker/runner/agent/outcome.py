@@ -23,6 +23,7 @@ CUT_RESULT = (
 )
 PENDING_RESULT = "Not run: the reply ended before the call was meant to be run. Send it again."
 _CUT_NUDGE = "Your reply hit the output limit. Go on in smaller steps, with a tool."
+_PAUSE_NUDGE = "Go on."
 _EMPTY_NUDGE = "Your reply was empty. Use a tool to go on, or `finish` when this stage is done."
 _WORDY_NUDGE = (
     "Words alone change nothing here. Use a tool to go on, or `finish` when this stage is done."
@@ -69,6 +70,8 @@ def nudge(talk: Talk) -> str:
     """What is said after a reply that called no tool."""
     if talk.cut:
         return _CUT_NUDGE
+    if talk.paused:  # the content goes back as it came; newer models refuse to end on it
+        return _PAUSE_NUDGE
     return _EMPTY_NUDGE if talk.empty else _WORDY_NUDGE
 
 

@@ -10,7 +10,6 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -26,14 +25,6 @@ from worker.runner.checks.rules import Seen, stand
 
 FAILURES_KEPT = 12
 PAUSE = 30.0  # seconds until a sandbox that gave no time of its own is asked again
-
-
-class Phase(StrEnum):
-    """What a check was run for; part of its name in the journal."""
-
-    BASELINE = "baseline"
-    VERIFY = "verify"
-    BASE_TESTS = "base-tests"
 
 
 @dataclass(frozen=True)
@@ -56,12 +47,13 @@ class Certifier:
     ) -> CheckResult:
         """The result of `check` on `tree`: taken from the journal, else measured and recorded.
 
+        `phase` says what it is run for and, with `attempt`, is part of its name in the journal.
         `baseline` is the same check's result on the base tree, None when this is it. Raises
         `Park(SANDBOX)` while no container can be had (never charged), `Halt(INFRASTRUCTURE)` when
         the sandbox refuses, and what `hold.look` raises.
         """
         key: dict[str, Any] = {
-            "phase": str(phase),
+            "phase": phase,
             "check": check.name,
             "digest": check.digest(),
             "tree": tree,

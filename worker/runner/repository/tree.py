@@ -81,13 +81,16 @@ def _folder(repo: pygit2.Repository, tree: str | None, wanted: _Wanted, at: str)
     """The id of one folder after its changes, None when nothing is left in it."""
     old = {name: (mode, oid) for name, mode, oid in listing(repo, tree)} if tree else {}
     new = dict(old)
+    here = {path: entry for path, entry in wanted.items() if "/" not in path}
     below: dict[str, dict[str, tuple[int, str] | None]] = {}
-    for path, entry in wanted.items():
+    for path in wanted.keys() - here.keys():
         head, _, rest = path.partition("/")
-        if rest:
-            below.setdefault(head, {})[rest] = entry
-        else:
-            _put(new, old, head, entry, at)
+        below.setdefault(head, {})[rest] = wanted[path]
+    for name in (name for name, entry in here.items() if entry is None):
+        if name not in new:
+            raise Refused(f"{shown(at + name)} cannot be deleted: it is not there.")
+        _is_file(new, name, at)
+        del new[name]
     for name, inside in below.items():
         if name in new and new[name][0] != TREE:
             raise Refused(f"{shown(at + name)} is not a folder.")
@@ -96,26 +99,17 @@ def _folder(repo: pygit2.Repository, tree: str | None, wanted: _Wanted, at: str)
             del new[name]
         else:
             new[name] = (TREE, made)
+    for name, entry in here.items():
+        if entry is not None:
+            _is_file(new, name, at)
+            new[name] = entry
     _no_twins(old, new, at)
     return _written(repo, tree, old, new)
 
 
-def _put(
-    new: dict[str, tuple[int, str]],
-    old: Mapping[str, tuple[int, str]],
-    name: str,
-    entry: tuple[int, str] | None,
-    at: str,
-) -> None:
-    mode = old[name][0] if name in old else 0
-    if entry is None and name not in old:
-        raise Refused(f"{shown(at + name)} cannot be deleted: it is not there.")
-    if mode not in (0, FILE, EXECUTABLE):
+def _is_file(entries: Mapping[str, tuple[int, str]], name: str, at: str) -> None:
+    if name in entries and entries[name][0] not in (FILE, EXECUTABLE):
         raise Refused(f"{shown(at + name)} is a folder, a link or a submodule, never replaced.")
-    if entry is None:
-        del new[name]
-    else:
-        new[name] = entry
 
 
 def _no_twins(old: Mapping[str, object], new: Mapping[str, object], at: str) -> None:

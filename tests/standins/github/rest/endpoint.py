@@ -66,6 +66,8 @@ def respond(world: World, request: Request, operation: Operation, raw: bytes) ->
         answer = operation.run(call)
     except Refusal as refusal:
         answer = Answer(refusal.status, refusal.body(), refusal.headers)
+        if refusal.status == 301:
+            answer = moved(call, refusal)
     note(call, request, answer.status)
     return packed(call, answer)
 
@@ -87,6 +89,13 @@ def permit(call: Call) -> None:
         raise not_accessible(call.operation.needs)
     if repo is not None and repo.archived and call.operation.method != "GET":
         raise Refusal(403, "Repository was archived so is read-only.")
+
+
+def moved(call: Call, refusal: Refusal) -> Answer:
+    """A renamed repository: the same call by the repository's id."""
+    old = f"/repos/{call.params['owner']}/{call.params['repo']}"
+    place = refusal.headers["Location"] + call.path.removeprefix(old)
+    return Answer(301, refusal.body() | {"url": place}, {"Location": place})
 
 
 def parsed(raw: bytes) -> Json:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import respx
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import (
@@ -149,6 +149,7 @@ def test_text_that_is_not_unicode_is_not_sent(net: respx.Router) -> None:
     assert not net.calls
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.text(alphabet=string.printable + "é🚀\u202e%#?&", min_size=1, max_size=60))
 def test_every_url_stays_inside_the_bound_repository(text: str) -> None:
     """Whatever text becomes part of a path, the request's path begins with the repository's."""

@@ -18,8 +18,8 @@ from app.domain.record import Kept
 from app.domain.run import Run
 from app.domain.state import State
 from tests.fakes.model import Made, ScriptedModel, reply
-from tests.worker.runner.agent.world import World, halted_by, world
-from tests.worker.runner.stages.test_locate_plan_edit import FIX, WORDS, carried
+from tests.worker.runner.agent.world import FILES, World, halted_by, world
+from tests.worker.runner.stages.test_locate_plan_edit import FIX, STAGES, WORDS, carried
 from worker.runner.agent.kit import Kit
 from worker.runner.stages.locate import locate
 
@@ -112,7 +112,7 @@ def test_pauses_are_sent_back_a_bounded_number_of_times(w: World) -> None:
     reason, model = ends(w, *[pause] * 5)
     assert reason == "model-failed"
     assert len(model.requests) == 4
-    assert model.requests[1].messages[-1]["role"] == "assistant"
+    assert model.requests[1].messages[-2]["content"] == pause.content
 
 
 def test_a_call_in_a_paused_reply_is_not_run(w: World) -> None:
@@ -127,34 +127,36 @@ def test_an_unknown_stop_reason_is_a_failure(w: World) -> None:
     assert ends(w, reply(READ, stop="celebrated"))[0] == "model-failed"
 
 
-def test_a_full_context_is_made_smaller_once(w: World) -> None:
+def test_a_full_context_is_made_smaller_once(w: World, tmp_path: Path) -> None:
     full = reply(READ, stop="model_context_window_exceeded")
-    many: list[Made] = [reply(READ)] * 5
-    model = ScriptedModel([[*many, full, reply(("finish", WORDS))]])
+    many: list[Made] = [reply(("read", {"path": "big.py"}))] * 5
+    model = ScriptedModel([])
 
     def play(request: Request) -> Reply:  # the full reply leaves no trace in the conversation
         return reply(("finish", WORDS)) if len(model.requests) > 6 else full
 
     model.scripts = [[*many, play]]
-    locate(w.kit(model))(w.run())
+    big = world(tmp_path / "big", {**FILES, "big.py": b"x = 1\n" * 200})
+    locate(big.kit(model))(big.run())
     first, again = model.requests[5].messages, model.requests[6].messages
     assert len(again) == len(first)
     assert "left out to make room" in again[2]["content"][0]["content"]
     assert again[-1] == first[-1]
     paired(again)
 
-    other = world(w.store._path.parent / "other")
-    assert ends(other, full, full)[0] == "model-failed"
+    assert ends(w, full, full)[0] == "model-failed"
 
 
-def test_a_conversation_that_outgrows_the_model_is_made_smaller_before_the_call(w: World) -> None:
+def test_a_conversation_that_outgrows_the_model_is_made_smaller_before_the_call(
+    w: World, tmp_path: Path
+) -> None:
     small = replace(w.kit(ScriptedModel([])).rate, context=20_000)
     usage = Usage(input=16_000, output=100)
     model = ScriptedModel([[reply(READ, usage=usage), reply(("finish", WORDS))]])
     locate(w.kit(model, rate=small, max_output=4_000))(w.run())
     assert [e for e in w.hold.journal if e.data.get("agent") == "compact"]
     tiny = replace(small, context=5_000)
-    assert ends(world(w.store._path.parent / "b"), rate=tiny)[0] == "model-failed"
+    assert ends(world(tmp_path / "b"), rate=tiny)[0] == "model-failed"
 
 
 # -- calls ---------------------------------------------------------------------------------------
@@ -283,17 +285,25 @@ def test_a_restart_at_every_length_of_the_journal_repeats_no_paid_reply(w: World
     """Whatever a worker had recorded when it died, the next one asks for the very next reply, with
     the very same bytes, and ends with the very same tree."""
     model = ScriptedModel([FIX])
-    whole = carried(w.run(), w.kit(model))
+    saved = [(0, w.run())]  # the run's row, and how long the journal was when it was saved
+    while saved[-1][1].state in STAGES:
+        run = saved[-1][1]
+        saved.append((-1, STAGES[run.state](w.kit(model))(run)))
+        saved[-1] = (len(w.hold.journal), saved[-1][1])
+    whole = saved[-1][1]
     journal, asked = copy.deepcopy(w.hold.journal), model.requests
     for length in range(len(journal) + 1):
-        w.hold.journal = copy.deepcopy(journal[:length])
-        paid = sum(entry.kind is Kept.MODEL for entry in w.hold.journal)
-        again = ScriptedModel([FIX])
-        run = carried(w.run(), w.kit(again))
-        assert again.requests == asked[paid:], f"after {length} entries"
-        assert run.candidate == whole.candidate
-        assert run.spend.calls == whole.spend.calls
-        assert run.spend.turns == whole.spend.turns
+        paid = sum(entry.kind is Kept.MODEL for entry in journal[:length])
+        rows = [run for at, run in saved if at <= length]
+        dead_before_saving = rows[-2:] if any(at == length for at, _ in saved) else rows[-1:]
+        for row in dead_before_saving:
+            w.hold.journal = copy.deepcopy(journal[:length])
+            again = ScriptedModel([FIX])
+            run = carried(row, w.kit(again))
+            assert again.requests == asked[paid:], f"after {length} entries"
+            assert run.candidate == whole.candidate
+            assert run.spend.calls == whole.spend.calls
+            assert run.spend.turns == whole.spend.turns
 
 
 def test_a_journal_whose_edits_make_another_tree_is_not_worked_with(w: World) -> None:

@@ -172,3 +172,17 @@ def test_a_command_that_does_not_start_says_why(bench: Bench) -> None:
 def test_a_template_without_words_narrows_nothing() -> None:
     assert narrowed((), ["a"]) == narrowed(("",), ["a"]) == ()
     assert narrowed(("p", "{tests}", "-x"), ["a", "b"]) == ("p", "a", "b", "-x")
+
+
+def test_an_unheard_of_limit_is_named_and_a_small_output_is_shown_whole(bench: Bench) -> None:
+    bench.outcome = ended(1, b"why", limit="inodes")
+    _, text = bench.selected.run_selected(replace(CHECK, report=""), ["t.py"], bench.base, 30)
+    assert "hit its inodes limit" in text
+    assert text.endswith("why")
+
+
+def test_many_changed_files_get_a_new_box(bench: Bench) -> None:
+    many = bench.objects.tree({**BASE, **{f"n{n}.py": b"x" for n in range(201)}})
+    bench.selected.run_selected(CHECK, ["t.py"], bench.base, 60)
+    bench.selected.run_selected(CHECK, ["t.py"], many, 60)
+    assert len(bench.sandbox.boxes) == 2

@@ -50,7 +50,7 @@ def test_a_syntax_error_names_its_line() -> None:
 
 
 def test_a_plain_traceback_is_read_too() -> None:
-    text = 'Traceback (most recent call last):\n  File "a.py", line 7, in <module>\nOSError: [Errno 2] x'
+    text = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\nOSError: [Errno 2] x'
     failure = failure_of("t", text)
     assert (failure.error, failure.message, failure.file, failure.line) == (
         "OSError",

@@ -314,7 +314,7 @@ def test_the_wall_clock_counts_work_and_not_waiting(w: World) -> None:
     def slow(request: Request) -> Reply:
         w.now += 1_000_000
         w.hold.ms += 1_000_000
-        return reply(("ask", QUESTION))
+        return reply(("read", {"path": "calc.py"}), ("ask", QUESTION))
 
     model = ScriptedModel([[slow, *FIX[1:]]])
     run = w.run(Limits(wall=1_800))
@@ -325,11 +325,15 @@ def test_the_wall_clock_counts_work_and_not_waiting(w: World) -> None:
     told = locate(w.kit(model))(run)
     assert 1_000_000 <= told.spend.active_ms < 1_001_000
 
-    before = carried(told, w.kit(model))
-    assert before.state is State.VERIFY
+    assert carried(told, w.kit(model)).state is State.VERIFY
+
+
+def test_a_run_whose_time_is_over_asks_no_more(w: World) -> None:
+    model = ScriptedModel([FIX])
+    run = w.run(Limits(wall=1_800))
     with pytest.raises(Halt) as caught:
-        late = replace(run, spend=replace(run.spend, active_ms=1_800_000))
-        carried(late, w.kit(ScriptedModel([FIX]), hold=type(w.hold)()))
+        carried(replace(run, spend=replace(run.spend, active_ms=1_800_000)), w.kit(model))
+    assert not model.requests
     assert halted_by(caught.value) == "budget-time"
 
 

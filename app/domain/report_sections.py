@@ -1,0 +1,202 @@
+"""The sections of a report below its first screen, each safe Markdown or "" when it has nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.domain.check import Standing
+from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
+from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, Facts, Sizes
+from app.domain.report_parts import (
+    SIGNS,
+    check_table,
+    compared,
+    deciding,
+    finding_lines,
+    holding,
+    names,
+    outcome,
+    planned_paths,
+    results_of,
+    short,
+    standing,
+)
+from app.domain.run import Attempt, Run
+
+
+def look(run: Run, facts: Facts, sizes: Sizes) -> str:
+    findings = run.verdict.findings if run.verdict else ()
+    lines = finding_lines(findings, sizes) + deciding(run, facts.deltas, sizes)
+    amended = run.plan.amendments if run.plan else ()
+    for amendment in amended:
+        paths = names([file.path for file in amendment.added] + list(amendment.removed), sizes)
+        reason = inline(amendment.reason, sizes.line)
+        lines.append(f"the plan was amended for {paths or 'nothing'}; the model's reason: {reason}")
+    if not lines:
+        lines = ["Nothing stands out to the rules. They do not read the code as you do."]
+    shown = bullets(lines, sizes.findings)
+    good = holding(findings, sizes)
+    if good:
+        shown += "\n\n" + details("What the rules found in order", bullets(good, sizes.findings))
+    return shown
+
+
+def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
+    lines: list[str] = []
+    if run.halt is not None:
+        lines.append(f"stopped by {code(run.halt.reason)}: {inline(run.halt.message, sizes.line)}")
+        lines += [inline(detail, sizes.line) for detail in run.halt.details]
+    changed = {delta.path for delta in facts.deltas}
+    missing = [path for path in planned_paths(run.plan) if path not in changed]
+    if missing:
+        lines.append(f"planned but not changed: {names(missing, sizes)}")
+    for result in results_of(run):
+        if result.standing in (Standing.SKIPPED, Standing.UNAVAILABLE):
+            lines.append(f"{code(result.check, 60)} is {standing(result)}: it showed nothing")
+    if run.snapshot and not results_of(run):
+        lines.append("no required check ran on this tree")
+    lines += [f"assumed: {inline(one, sizes.line)}" for one in _assumed(run)]
+    return bullets(lines, sizes.findings) or "Nothing that was planned is missing."
+
+
+def _assumed(run: Run) -> tuple[str, ...]:
+    return run.snapshot.assumed if run.snapshot else ()
+
+
+def asked(run: Run, sizes: Sizes) -> str:
+    if run.contract is None:
+        return ""
+    request, criteria = run.contract.request, run.contract.criteria
+    lines = [f"{inline(one.text, sizes.line)} ({inline(one.source, 40)})" for one in criteria]
+    hidden = (
+        f" {request.hidden:,} characters of hidden text were removed from it."
+        if request.hidden
+        else ""
+    )
+    intro = (
+        f"{inline(request.title, sizes.line)} · request {short(request.digest)} as of "
+        f"{code(request.updated_at, 40)}, written by {code(request.author)}.{hidden}"
+    )
+    what = "The request names no criterion." if not lines else bullets(lines, sizes.findings)
+    return (
+        f"{intro}\n\n{what}\n\nWhether the change fulfils these is for the reviewer to say: the "
+        "checks below show only what they test."
+    )
+
+
+def history(run: Run, sizes: Sizes) -> str:
+    current = bool(run.results)
+    past = run.attempts[:-1] if current else run.attempts
+    lines = [_attempt(number, one, sizes) for number, one in enumerate(past, 1)]
+    if current:
+        lines.append(f"attempt {len(run.attempts)}: tree {short(run.attempts[-1].tree)}, above")
+    if not lines:
+        return "No candidate reached the required checks."
+    note = "Results of earlier attempts are history; they certify nothing about this tree."
+    return f"{bullets(lines[-sizes.findings :], sizes.findings)}\n\n{note}" if past else lines[0]
+
+
+def _attempt(number: int, attempt: Attempt, sizes: Sizes) -> str:
+    said = [
+        f"{code(one.check, 60)} {SIGNS[one.standing]} ({outcome(one)})"
+        for one in attempt.results[:8]
+    ]
+    failing = [
+        test
+        for one in attempt.results
+        for test in (
+            one.comparison.newly_failing + one.comparison.already_failing
+            if one.comparison
+            else tuple(failure.test for failure in one.failures)
+        )
+    ]
+    ids = f"; failing: {names(failing, sizes)}" if failing else ""
+    return f"attempt {number}: tree {short(attempt.tree)}: {', '.join(said) or 'no check'}{ids}"
+
+
+def onward(run: Run) -> str:
+    lines = [
+        "Review it as you would any change. Merging is yours: this app never merges.",
+        "Push commits to this branch if something small is missing. The evidence is about the "
+        "tree named above and about no other.",
+        f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
+        "label `agent:fix` on it again.",
+    ]
+    if run.halt is not None and run.halt.next_step:
+        lines.insert(0, inline(run.halt.next_step))
+    return bullets(lines, 9)
+
+
+def words(run: Run, sizes: Sizes) -> str:
+    said = []
+    if run.grounding is not None:
+        said.append(f"Located: {run.grounding.summary}")
+    if run.plan is not None:
+        said.append(f"Planned: {run.plan.summary}")
+        said += [f"{file.path}: {file.why}" for file in run.plan.files]
+        said += [f"Step {step.id}: {step.what}" for step in run.plan.steps]
+    if not said:
+        return ""
+    return (
+        "These are claims of the model. Nothing here was measured.\n\n"
+        f"{fence(cut(chr(10).join(said), sizes.words))}"
+    )
+
+
+def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
+    parts = [_all_checks(run, sizes), _commands(run, sizes), _provenance(run, facts)]
+    shown = [(check, log) for check, log in facts.logs.items() if log.strip()]
+    if sizes.log:
+        parts += [
+            details("End of the output of", fence(tail(log, sizes.log)), check)
+            for check, log in shown[: sizes.checks]
+        ]
+    missing = len(shown) - (min(len(shown), sizes.checks) if sizes.log else 0)
+    if missing:
+        total = sum(len(log) for _, log in shown)
+        parts.append(f"{missing} logs ({total:,} characters in all) were left out for their size.")
+    parts.append(
+        "<sub>What this is worth: exit codes and reports are testimony of processes that also ran "
+        "the change, about a known command, tree and image. They bound how wrong it can be; they "
+        "do not replace a review.</sub>"
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def _all_checks(run: Run, sizes: Sizes) -> str:
+    """All checks and test ids, where the first screen could not hold them."""
+    short_ones = replace(sizes, ids=FIRST_IDS)
+    folded = []
+    if run.snapshot is not None and len(run.snapshot.checks) > FIRST_ROWS:
+        folded.append(check_table(run, sizes, sizes.checks))
+    if compared(run, sizes) != compared(run, short_ones):
+        folded.append(bullets(compared(run, sizes), 9))
+    return details("All checks and tests", "\n\n".join(folded)) if folded else ""
+
+
+def _commands(run: Run, sizes: Sizes) -> str:
+    checks = run.snapshot.checks if run.snapshot else ()
+    lines = [
+        f"{code(check.name, 60)} ({check.tier}, {check.timeout} s, digest "
+        f"{short(check.digest())}): {code(' '.join(check.argv), sizes.commands)}"
+        for check in checks
+    ]
+    if not lines:
+        return ""
+    return details("Commands, from the configuration at base", bullets(lines, sizes.checks))
+
+
+def _provenance(run: Run, facts: Facts) -> str:
+    snapshot = run.snapshot
+    lines = [f"run {code(run.id)}, model {code(run.model)}, prompts {code(run.prompts)}"]
+    if snapshot is not None:
+        lines.append(f"sandbox image {code(snapshot.image)}, profile {code(snapshot.profile)}")
+    if run.contract is not None:
+        source = run.contract.config_source
+        lines.append(
+            f"configuration {code(source)} at base" if source else "no configuration file at base"
+        )
+    if facts.statement:
+        by = f", signed by {code(facts.key)}" if facts.key else ""
+        lines.append(f"signed statement, envelope {code(facts.statement)}{by}")
+    return bullets(lines, 9)

@@ -1,0 +1,77 @@
+"""The state machine, as properties of its one table."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.domain.errors import IllegalMove
+from app.domain.state import ENDS, MOVES, OWNER, Kind, Role, Signal, State, move
+
+MODEL = {State.LOCATE, State.PLAN, State.EDIT}
+
+
+def reached(kind: Kind, start: State, without: State | None = None) -> set[State]:
+    """All states that can be reached, not passing through `without`."""
+    found, waiting = {start}, [start]
+    while waiting:
+        here = waiting.pop()
+        for (state, _), target in MOVES[kind].items():
+            if state is here and target not in found and target is not without:
+                found.add(target)
+                waiting.append(target)
+    return found
+
+
+def goes(state: State) -> set[State]:
+    """Where a fix may go from `state`, endings and kept partial work left aside."""
+    aside = (Signal.KEEP, Signal.HALT)
+    return {to for (here, by), to in MOVES[Kind.FIX].items() if here is state and by not in aside}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_state_is_reached_from_the_first_and_every_run_can_end(kind: Kind) -> None:
+    assert reached(kind, State.ADMIT) == set(State)
+    for state in State:
+        assert reached(kind, state) & ENDS
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_an_end_has_no_way_out_and_every_state_an_owner(kind: Kind) -> None:
+    assert not [state for state, _ in MOVES[kind] if state in ENDS]
+    assert set(OWNER) == set(State)
+    assert Role.SANDBOX not in OWNER.values(), "the sandbox owns no state"
+
+
+def test_a_fix_moves_only_as_promised() -> None:
+    assert goes(State.LOCATE) == {State.LOCATE, State.PLAN}
+    assert goes(State.PLAN) == {State.EDIT, State.LOCATE}
+    assert goes(State.EDIT) == {State.VERIFY}
+    assert goes(State.VERIFY) == {State.GATE, State.PLAN}
+
+
+def test_the_only_way_into_publishing_is_the_gate() -> None:
+    into = {state for (state, _), to in MOVES[Kind.FIX].items() if to is State.PUBLISH}
+    assert into == {State.GATE}
+    assert State.PUBLISH not in reached(Kind.FIX, State.ADMIT, without=State.GATE)
+
+
+def test_from_every_state_before_an_end_a_run_can_be_halted() -> None:
+    for state in set(State) - ENDS:
+        assert move(Kind.FIX, state, Signal.HALT) is State.HALTED
+
+
+def test_partial_work_is_kept_only_from_where_there_can_be_some() -> None:
+    kept = {state for state, signal in MOVES[Kind.FIX] if signal is Signal.KEEP}
+    assert kept == MODEL | {State.VERIFY}
+
+
+def test_the_model_speaks_only_where_the_runner_works() -> None:
+    assert {OWNER[state] for state in MODEL} == {Role.RUNNER}
+
+
+def test_a_move_that_is_not_in_the_table_raises() -> None:
+    for state in State:
+        for signal in Signal:
+            if (state, signal) not in MOVES[Kind.FIX]:
+                with pytest.raises(IllegalMove, match=state):
+                    move(Kind.FIX, state, signal)

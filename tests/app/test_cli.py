@@ -1,0 +1,122 @@
+"""The command's words, as processes: what they load, what they refuse, where they lead."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from app import cli
+from tests.app.receiver import SECRET, post
+from tests.app.test_webhook import GOOD, KEY
+from tests.redis_server import Server
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("githubkit", "anthropic", "docker", "pygit2", "worker", "httpx", "httpx2", "rich")
+
+
+def run(words: list[str], **names: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], **names}
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def loaded(code: str) -> set[str]:
+    done = run(["-c", f"{code}\nimport sys; print(*sys.modules)"])
+    assert done.returncode == 0, done.stderr
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_the_receiver_loads_nothing_of_the_workers() -> None:
+    modules = loaded("import app.main, app.cli")
+    assert {"starlette", "uvicorn", "msgspec", "redis"} <= modules
+    assert not modules & set(HEAVY)
+
+
+def test_help_loads_nothing_but_itself() -> None:
+    modules = loaded("import app.cli; app.cli.main(['--help'])")
+    assert not modules & {*HEAVY, "starlette", "uvicorn", "msgspec", "redis", "rq"}
+
+
+def test_help_lists_every_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"  {word} " in said for word in cli.WORDS)
+    assert cli.main([]) == 2
+
+
+def test_an_unknown_word_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["merge"]) == 2
+    assert "'merge' is no command" in capsys.readouterr().err
+
+
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["version"]) == 0
+    assert capsys.readouterr().out.startswith("patchwarrant ")
+
+
+@pytest.mark.parametrize("word", sorted(set(cli.WORDS) - cli.OURS))
+def test_other_words_become_the_workers_process(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Replaced(Exception):
+        pass
+
+    def execv(program: str, words: list[str]) -> None:
+        raise Replaced(program, words)
+
+    monkeypatch.setattr(os, "execv", execv)
+    with pytest.raises(Replaced) as seen:
+        cli.main([word, "--x", "y"])
+    expected = [sys.executable, "-m", "worker", word, "--x", "y"]
+    assert seen.value.args == (sys.executable, expected)
+
+
+def test_without_a_secret_it_refuses_to_start() -> None:
+    done = run(["-m", "app.cli", "receive"])
+    assert done.returncode == 2
+    assert "PATCHWARRANT_WEBHOOK_SECRET_FILE" in done.stderr
+    assert "GitHub App's page" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_receive_takes_no_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["receive", "--port"]) == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_the_receivers_process_takes_a_delivery(redis_process: Server, tmp_path: Path) -> None:
+    with redis_process.client() as client:
+        client.flushall()
+    (tmp_path / "secret").write_bytes(SECRET)
+    log = tmp_path / "log"
+    names = {
+        "PATH": os.environ["PATH"],
+        "PATCHWARRANT_WEBHOOK_SECRET_FILE": str(tmp_path / "secret"),
+        "PATCHWARRANT_REDIS_URL": redis_process.url,
+        "PATCHWARRANT_PORT": "0",
+    }
+    with log.open("wb") as out:
+        words = [sys.executable, "-m", "app.cli", "receive"]
+        process = subprocess.Popen(words, cwd=ROOT, env=names, stdout=out, stderr=out)
+    try:
+        ends = time.monotonic() + 30
+        while "running on http://127.0.0.1:" not in log.read_text():
+            assert process.poll() is None and time.monotonic() < ends, log.read_text()
+            time.sleep(0.05)
+        port = int(log.read_text().rpartition("running on http://127.0.0.1:")[2].split(" ")[0])
+        assert post(port, GOOD) == (202, {"accepted": KEY})
+    finally:
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(30)
+    assert code in (0, -signal.SIGTERM)
+    assert SECRET.decode() not in log.read_text()

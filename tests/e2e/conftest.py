@@ -1,0 +1,142 @@
+"""One running instance for the end-to-end tests; each test has a repository of its own."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.domain.run import Run
+from tests.stack import Stack, stack
+
+OWNER = "acme"
+NUMBERS = itertools.count(1)
+PYTEST = (
+    "version: 1\n"
+    "checks:\n"
+    "  - name: tests\n"
+    "    run: [python3, -m, pytest, -q, -p, 'no:cacheprovider', --junitxml=.reports/junit.xml]\n"
+    "    env: {PYTHONPATH: '.'}\n"
+    "    report: .reports/junit.xml\n"
+)
+FILES = {
+    ".github/agent.yml": PYTEST,
+    "sums.py": "def add(a, b):\n    return a - b\n",
+    "tests/test_sums.py": (
+        "from sums import add\n\n\ndef test_add():\n    assert add(2, 2) == 4\n\n\n"
+        "def test_nothing():\n    assert add(0, 0) == 0\n"
+    ),
+}
+FIX = {"sums.py": "def add(a, b):\n    return a + b\n"}
+WRONG = {"sums.py": "def add(a, b):\n    return 4\n"}
+ISSUE = "`add(2, 2)` gives 0.\n\n## Acceptance criteria\n\n- [ ] `add(2, 2)` gives 4\n"
+
+
+@dataclass
+class Town:
+    """The instance, and the acts that most tests begin with."""
+
+    up: Stack
+    folder: Path
+
+    def repository(self, files: Mapping[str, str] | None = None, role: str = "write") -> str:
+        """A new repository with `files`, installed; mona has `role` in it."""
+        name = f"{OWNER}/sums-{next(NUMBERS)}"
+        place = tree(self.folder / name.replace("/", "-"), files or FILES)
+        self.up.hub.create_repo(name, source=place)
+        self.up.hub.set_role(name, "mona", role)
+        self.up.hub.change_installation(self.up.installation, add=[name])
+        return name
+
+    def source(self, name: str) -> Path:
+        return self.folder / name.replace("/", "-")
+
+    def patches(self, name: str, *after: Mapping[str, str | None]) -> None:
+        """Have the scripted model act these changes out, one attempt each."""
+        assert self.up.model is not None
+        texts = [diff(self.source(name), files) for files in after]
+        self.up.model.patch(texts, self.source(name))
+
+    def ask(self, name: str, body: str = ISSUE, label: bool = True, title: str = "Wrong") -> int:
+        number = self.up.hub.open_issue(name, "mona", title, body)
+        if label:
+            self.up.hub.add_label(name, number, "mona", "agent:fix")
+        return number
+
+    def end(self, name: str, number: int, seconds: float = 120, after: str = "") -> Run:
+        return self.up.await_run(
+            lambda run: (
+                run.repository.full_name == name
+                and run.issue == number
+                and run.id != after
+                and run.explained
+            ),
+            seconds,
+        )
+
+
+def tree(place: Path, files: Mapping[str, str]) -> Path:
+    """A git repository with these files in its one commit."""
+    place.mkdir(parents=True)
+    for path, text in files.items():
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(text, encoding="utf-8")
+    git(place, "init", "-q", "-b", "main")
+    git(place, "add", "-A")
+    git(place, "commit", "-q", "-m", "Begin")
+    return place
+
+
+def git(place: Path, *words: str) -> str:
+    person = ("-c", "user.name=Mona", "-c", "user.email=mona@example.org")
+    done = subprocess.run(
+        ["git", *person, "-C", str(place), *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def diff(place: Path, files: Mapping[str, str | None]) -> str:
+    """The unified diff from HEAD to HEAD with these files (None deletes one)."""
+    for path, text in files.items():
+        if text is None:
+            (place / path).unlink()
+        else:
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (place / path).write_text(text, encoding="utf-8")
+    git(place, "add", "-A")
+    found = git(place, "diff", "--cached", "HEAD")
+    git(place, "reset", "-q", "--hard", "HEAD")
+    return found
+
+
+@pytest.fixture(scope="session")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    extra = {
+        "desk": {"PATCHWARRANT_LEASE_SECONDS": "4"},
+        "runner": {"PATCHWARRANT_LEASE_SECONDS": "4"},
+    }
+    with stack(OWNER, extra=extra) as made:
+        made.hub.create_organisation(OWNER)
+        made.installation = made.hub.install("patchwarrant", OWNER, [])
+        yield made
+
+
+@pytest.fixture
+def town(up: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A quiet instance: no faults, no latency, every role up."""
+    up.hub.clear_faults()
+    assert up.model is not None
+    up.model.faults()
+    up.model.reset()
+    up.ledger.resume()
+    for role in ("receiver", "sandbox", "desk", "runner"):
+        if role not in up.processes:
+            up.start(role)
+    yield Town(up, tmp_path_factory.mktemp("repositories"))
+
+
+Act = Callable[[Town, str], None]

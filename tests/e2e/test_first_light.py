@@ -1,0 +1,110 @@
+"""From a signed webhook to a draft pull request, with nothing of ours replaced."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+
+import pytest
+
+from app.domain.evidence import Result
+from app.domain.state import State
+from tests.e2e.conftest import FILES, FIX, WRONG, Town
+from worker.attest.verify import public_key, verify
+
+pytestmark = pytest.mark.docker
+
+
+def head(town: Town, name: str, branch: str) -> tuple[str, str]:
+    """(commit, tree) of a branch by plain git in the stand-in's bare repository."""
+    owner, _, short = name.partition("/")
+    place = town.up.hub.root / owner / f"{short}.git"
+    words = ["git", "--git-dir", str(place), "rev-parse", branch, f"{branch}^{{tree}}"]
+    commit, tree = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    return commit, tree
+
+
+def test_a_labelled_issue_becomes_a_draft_whose_tree_is_the_checked_tree(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, WRONG, FIX)
+    number = town.ask(name)
+    run = town.end(name, number)
+
+    assert run.state is State.COMPLETE
+    assert run.verdict is not None
+    assert run.verdict.result is Result.PASSED
+    pulls = town.up.hub.pulls(name)
+    assert len(pulls) == 1
+    pull = pulls[0]
+    assert pull["draft"] is True
+    branch = pull["head"]["ref"]
+    assert branch == f"agent/issue-{number}-{run.change}"
+    commit, tree = head(town, name, branch)
+    assert commit == run.publication.commit == pull["head"]["sha"]
+    assert tree == run.verdict.tree
+    assert tree in pull["body"]
+    # The first screen: baseline failure, passing end; the failing first attempt is told below.
+    assert "tests/test_sums.py::test_add" in pull["body"]
+    assert "attempt 1" in pull["body"]
+    assert "tests/test_sums.py::test_nothing" in pull["body"]
+    assert "1 planned but not changed" not in pull["body"]
+    assert "`sums.py`" in pull["body"]
+
+
+def test_the_signed_statement_names_exactly_that_commit_and_tree(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    run = town.end(name, town.ask(name))
+    checks = town.up.hub.check_runs(name, run.publication.commit)
+    ours = [check for check in checks if check["name"] == "patchwarrant/evidence"]
+    assert [check["conclusion"] for check in ours] == ["success"]
+    text = ours[0]["output"]["text"]
+    envelope = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    statement = verify(envelope, public_key(town.up.public_key))
+    commit, tree = head(town, name, f"agent/issue-{run.issue}-{run.change}")
+    assert statement["subject"][0]["digest"] == {"gitTree": tree, "gitCommit": commit}
+    payload = json.loads(base64.b64decode(envelope["payload"]))
+    assert payload == statement
+
+
+def test_unrelated_files_keep_their_bytes_and_modes(town: Town) -> None:
+    files = {**FILES, "odd name.txt": "a\r\nb\rc", "empty": "", "deep/er/x.md": "no end"}
+    name = town.repository(files)
+    town.patches(name, FIX)
+    run = town.end(name, town.ask(name))
+    owner, _, short = name.partition("/")
+    place = town.up.hub.root / owner / f"{short}.git"
+    branch = f"agent/issue-{run.issue}-{run.change}"
+    words = ["git", "--git-dir", str(place), "diff-tree", "-r", "--name-only", "-z", "main", branch]
+    changed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert changed.split("\0")[:-1] == ["sums.py"]
+
+
+def test_labels_and_the_sticky_comment_say_how_it_ended(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    number = town.ask(name)
+    run = town.end(name, number)
+    issue = town.up.hub.issue(name, number)
+    assert {label["name"] for label in issue["labels"]} == {"agent:done"}
+    comments = [c for c in town.up.hub.comments(name, number) if "patchwarrant:status" in c["body"]]
+    assert len(comments) == 1
+    assert comments[0]["id"] == run.status_comment
+
+
+def test_a_second_label_is_told_to_revise_and_starts_nothing(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    number = town.ask(name)
+    run = town.end(name, number)
+    town.up.hub.add_label(name, number, "mona", "agent:fix")
+    town.up.hub.wait_delivered(20)
+
+    def answered() -> bool:
+        return any("/agent revise" in c["body"] for c in town.up.hub.comments(name, number))
+
+    town.up.await_true(answered, 30)
+    runs = [r for r in town.up.ledger.runs(50) if r.repository.full_name == name]
+    assert [r.id for r in runs] == [run.id]
+    assert len(town.up.hub.pulls(name)) == 1

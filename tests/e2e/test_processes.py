@@ -1,0 +1,133 @@
+"""Each role is a process of its own that holds its secrets and nobody else's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import FIX, Town
+from tests.stack import ROLES, Stack, descendants
+
+pytestmark = pytest.mark.docker
+
+MAY_KNOW = {
+    "receiver": {"PATCHWARRANT_WEBHOOK_SECRET_FILE"},
+    "desk": {"PATCHWARRANT_APP_KEY_FILE", "PATCHWARRANT_SEAL_FILE"},
+    "runner": {"ANTHROPIC_API_KEY_FILE"},
+    "sandbox": set(),
+}
+SECRETS = set().union(*MAY_KNOW.values()) | {
+    name.removesuffix("_FILE") for names in MAY_KNOW.values() for name in names
+}
+FILES = ("webhook-secret", "app-key.pem", "seal", "signing-key.pem", "model-key")
+
+
+def family(up: Stack, role: str) -> list[int]:
+    pid = up.processes[role].pid
+    return [pid, *descendants(pid)]
+
+
+def environment(pid: int) -> dict[str, str]:
+    raw = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(part.partition("=")[::2] for part in raw if part)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_environment_names_no_secret_of_another_role(town: Town, role: str) -> None:
+    for pid in family(town.up, role):
+        assert set(environment(pid)) & SECRETS <= MAY_KNOW[role]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_value_of_a_secret_is_in_an_environment_or_a_command_line(town: Town, role: str) -> None:
+    values = [(town.up.folder / name).read_text(encoding="utf-8").strip() for name in FILES]
+    for pid in family(town.up, role):
+        seen = Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert not [name for name, v in zip(FILES, values, strict=True) if v.encode() in seen]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_secret_file_stays_open(town: Town, role: str) -> None:
+    for pid in family(town.up, role):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            assert Path(link.readlink()).name not in FILES
+
+
+def test_only_the_sandbox_talks_to_the_engine(town: Town) -> None:
+    """While a check runs, whose sockets are at the other end of the engine's?"""
+    name = town.repository()
+    town.patches(name, FIX)
+    number = town.ask(name)
+    ours = {pid: role for role in ROLES for pid in family(town.up, role)}
+    seen: set[str] = set()
+
+    def looked() -> bool:
+        ours.update({pid: role for role in ROLES for pid in family(town.up, role)})
+        seen.update(ours[pid] for pid in clients_of_the_engine() if pid in ours)
+        return bool(seen)
+
+    town.up.await_true(looked, 60)
+    town.end(name, number)
+    assert seen == {"sandbox"}
+
+
+def clients_of_the_engine() -> set[int]:
+    """Pids of the processes connected to a socket named docker.sock."""
+    text = subprocess.run(["ss", "-xpnH"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in text.splitlines()]
+    peers = {row[7] for row in rows if len(row) > 7 and row[4].endswith("docker.sock")}
+    found = set()
+    for row in rows:
+        if len(row) > 8 and row[5] in peers and not row[4].endswith("docker.sock"):
+            found |= {int(pid) for pid in re.findall(r"pid=(\d+)", row[8])}
+    return found
+
+
+def test_no_secret_reaches_redis_a_log_or_github(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    number = town.ask(name)
+    run = town.end(name, number)
+    values = [(town.up.folder / file).read_text(encoding="utf-8").strip() for file in FILES]
+    values += ["ghs_", "-----BEGIN"]
+    sinks = {f"log of {role}": town.up.log(role) for role in ROLES}
+    sinks["redis"] = everything(town.up)
+    sinks["github"] = str(town.up.hub.comments(name, number)) + str(town.up.hub.pulls(name))
+    sinks["github"] += str(town.up.hub.check_runs(name, run.publication.commit))
+    assert town.up.model is not None
+    sinks["model"] = str([request.body for request in town.up.model.requests()])
+    found = [(sink, value[:8]) for sink, text in sinks.items() for value in values if value in text]
+    assert found == []
+
+
+def test_every_minted_token_was_revoked(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    town.end(name, town.ask(name))
+
+    def revoked() -> bool:
+        return all(token["revoked"] for token in town.up.hub.tokens())
+
+    town.up.await_true(revoked, 30)
+    assert town.up.ledger.tokens() == []
+
+
+def everything(up: Stack) -> str:
+    """All keys of the ledger with all of their values."""
+    parts: list[object] = []
+    with up.redis.client() as client:
+        for key in client.scan_iter():
+            kind = client.type(key)
+            read = {
+                b"string": lambda k: client.get(k),
+                b"hash": lambda k: client.hgetall(k),
+                b"list": lambda k: client.lrange(k, 0, -1),
+                b"set": lambda k: client.smembers(k),
+                b"zset": lambda k: client.zrange(k, 0, -1),
+                b"stream": lambda k: client.xrange(k),
+            }[kind]
+            parts.append((key, read(key)))
+    return repr(parts)

@@ -1,0 +1,314 @@
+"""An honest GitHub in memory: `ports.GitHubReader` and `ports.GitHubWriter` over one repository.
+
+Object ids are git's own. It refuses what GitHub refuses and keeps what it is told; tests set its
+fields to act out people.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
+from app.domain.event import Person, Repository
+from app.domain.permissions import Phase
+from app.domain.ports import CommitView, FileWrite, GitHubReader, GitHubWriter, IssueView, PullView
+from app.domain.run import Run, branch_name
+
+Files = dict[str, tuple[int, bytes]]
+BOT = Person(900, "patchwarrant[bot]", "Bot")
+
+
+def object_id(kind: str, data: bytes) -> str:
+    return hashlib.sha1(f"{kind} {len(data)}\0".encode() + data).hexdigest()
+
+
+def tree_id(files: Files) -> str:
+    """git's id of the tree that holds these files."""
+    entries: list[tuple[str, str, str]] = []
+    folders: dict[str, Files] = {}
+    for path, (mode, data) in files.items():
+        head, slash, rest = path.partition("/")
+        if slash:
+            folders.setdefault(head, {})[rest] = (mode, data)
+        else:
+            entries.append((head, f"{mode:o}", object_id("blob", data)))
+    entries += [(f"{name}/", "40000", tree_id(inside)) for name, inside in folders.items()]
+    raw = b"".join(
+        f"{mode} {name.rstrip('/')}\0".encode() + bytes.fromhex(oid)
+        for name, mode, oid in sorted(entries, key=lambda one: one[0].encode())
+    )
+    return object_id("tree", raw)
+
+
+@dataclass
+class FakeComment:
+    """A comment; `ours` says whether our App wrote it."""
+
+    id: int
+    issue: int
+    body: str
+    ours: bool = True
+
+
+@dataclass
+class FakeCheck:
+    id: int
+    name: str
+    head: str
+    external_id: str
+    conclusion: str
+    title: str
+    summary: str
+    text: str
+
+
+@dataclass
+class FakeGitHub:
+    """One repository. `down` makes every call `Unavailable`; `locked` issues take no comment."""
+
+    repository: Repository = field(default_factory=lambda: Repository(5, "acme", "widgets"))
+    default_branch: str = "main"
+    archived: bool = False
+    down: bool = False
+    drafts: bool = True
+    roles: dict[str, str] = field(default_factory=dict)
+    accounts: dict[str, int] = field(default_factory=dict)
+    issues: dict[int, IssueView] = field(default_factory=dict)
+    trees: dict[str, Files] = field(default_factory=dict)
+    commits: dict[str, CommitView] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=dict)
+    pulls: dict[int, PullView] = field(default_factory=dict)
+    comments: list[FakeComment] = field(default_factory=list)
+    checks: list[FakeCheck] = field(default_factory=list)
+    reactions: set[tuple[int, str]] = field(default_factory=set)
+    phases: list[Phase] = field(default_factory=list)
+
+    def commit_files(self, branch: str, files: Files, message: str = "Files") -> str:
+        """A person's commit with exactly these files on `branch`; its id."""
+        tree = tree_id(files)
+        self.trees[tree] = dict(files)
+        parent = self.branches.get(branch)
+        sha = self._commit(message, tree, (parent,) if parent else (), verified=False)
+        self.branches[branch] = sha
+        return sha
+
+    def open_issue(self, number: int, title: str, body: str, *labels: str) -> IssueView:
+        view = IssueView(
+            number, title, body, "open", False, False, labels, Person(3, "bob"), "2026-11-30"
+        )
+        self.issues[number] = view
+        return view
+
+    @contextmanager
+    def read(self, _run: Run) -> Iterator[GitHubReader]:
+        self.phases.append(Phase.AUTHORIZE)
+        yield FakeReader(self)
+
+    @contextmanager
+    def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
+        self.phases.append(phase)
+        yield FakeWriter(self, branch_name(run.issue, run.change))
+
+    def next_id(self) -> int:
+        return 1_000 + len(self.comments) + len(self.checks) + len(self.pulls)
+
+    def _commit(self, message: str, tree: str, parents: tuple[str, ...], *, verified: bool) -> str:
+        text = f"{message}\0{tree}\0{parents}\0{len(self.commits)}"
+        sha = object_id("commit", text.encode())
+        self.commits[sha] = CommitView(sha, tree, parents, message, verified)
+        return sha
+
+    def up(self) -> None:
+        if self.down:
+            raise Unavailable("GitHub is away")
+
+
+@dataclass
+class FakeReader:
+    hub: FakeGitHub
+
+    def repository(self) -> tuple[Repository, str, bool]:
+        self.hub.up()
+        return self.hub.repository, self.hub.default_branch, self.hub.archived
+
+    def role(self, login: str, account: int = 0) -> str:
+        self.hub.up()
+        if account and self.hub.accounts.get(login, account) != account:
+            return "none"
+        return self.hub.roles.get(login, "none")
+
+    def issue(self, number: int) -> IssueView:
+        self.hub.up()
+        if number not in self.hub.issues:
+            raise Missing("Not Found", 404)
+        return self.hub.issues[number]
+
+    def branch(self, name: str) -> str:
+        self.hub.up()
+        if not self.hub.commits:
+            raise Refused("Git Repository is empty.", 409)
+        if name not in self.hub.branches:
+            raise Missing("Not Found", 404)
+        return self.hub.branches[name]
+
+    def file(self, path: str, commit: str) -> tuple[bytes, str] | None:
+        self.hub.up()
+        found = self.hub.trees[self.tree_of(commit)].get(path)
+        return None if found is None else (found[1], object_id("blob", found[1]))
+
+    def tree_of(self, commit: str) -> str:
+        self.hub.up()
+        if commit not in self.hub.commits:
+            raise Missing("Not Found", 404)
+        return self.hub.commits[commit].tree
+
+
+@dataclass
+class FakeWriter:
+    hub: FakeGitHub
+    bound: str
+
+    def tree(self, base_tree: str, files: Sequence[FileWrite], expected: str) -> None:
+        self.hub.up()
+        made = dict(self.hub.trees[base_tree])
+        for one in files:
+            if one.data is not None:
+                made[one.path] = (one.mode, one.data)
+            elif one.path not in made:
+                raise Refused("GitRPC::BadObjectState", 422)
+            else:
+                del made[one.path]
+        if tree_id(made) != expected:
+            raise IntegrityError("another tree came out")
+        self.hub.trees[expected] = made
+
+    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+        self.hub.up()
+        return self.hub._commit(message, tree, (parent,), verified=True), True
+
+    def commit_view(self, commit: str) -> CommitView:
+        self.hub.up()
+        if commit not in self.hub.commits:
+            raise Missing("Not Found", 404)
+        return self.hub.commits[commit]
+
+    def create_branch(self, branch: str, commit: str) -> None:
+        self._ours(branch)
+        if branch in self.hub.branches:
+            raise Exists("Reference already exists", 422)
+        self.hub.branches[branch] = commit
+
+    def find_branch(self, branch: str) -> str | None:
+        self._ours(branch)
+        return self.hub.branches.get(branch)
+
+    def open_pull(self, title: str, body: str, branch: str, base: str) -> PullView:
+        self._ours(branch)
+        if any(p.head_ref == branch and p.state == "open" for p in self.hub.pulls.values()):
+            raise Exists("A pull request already exists", 422)
+        if branch not in self.hub.branches:
+            raise Refused("head is invalid", 422)
+        number = max([*self.hub.issues, *self.hub.pulls, 0]) + 1
+        self.hub.pulls[number] = PullView(
+            number=number,
+            url=f"https://github.test/{self.hub.repository.full_name}/pull/{number}",
+            state="open",
+            draft=self.hub.drafts,
+            title=title if self.hub.drafts else f"[draft] {title}",
+            body=body,
+            head_ref=branch,
+            head_sha=self.hub.branches[branch],
+            head_repository=self.hub.repository.id,
+            base_ref=base,
+            author=BOT,
+        )
+        return self.hub.pulls[number]
+
+    def find_pull(self, branch: str) -> PullView | None:
+        self._ours(branch)
+        found = [p for p in self.hub.pulls.values() if p.head_ref == branch]
+        return max(found, key=lambda p: (p.state == "open", p.number), default=None)
+
+    def pull_view(self, number: int) -> PullView:
+        self.hub.up()
+        if number not in self.hub.pulls:
+            raise Missing("Not Found", 404)
+        return self.hub.pulls[number]
+
+    def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
+        view = self.pull_view(number)
+        self.hub.pulls[number] = replace(view, title=title or view.title, body=body or view.body)
+        return self.hub.pulls[number]
+
+    def check_run(
+        self,
+        name: str,
+        head: str,
+        external_id: str,
+        conclusion: str,
+        title: str,
+        summary: str,
+        text: str,
+    ) -> int:
+        self.hub.up()
+        for n, one in enumerate(self.hub.checks):
+            if (one.name, one.head, one.external_id) == (name, head, external_id):
+                self.hub.checks[n] = FakeCheck(
+                    one.id, name, head, external_id, conclusion, title, summary, text
+                )
+                return one.id
+        made = self.hub.next_id()
+        self.hub.checks.append(
+            FakeCheck(made, name, head, external_id, conclusion, title, summary, text)
+        )
+        return made
+
+    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
+        self.hub.up()
+        if marker not in body:
+            raise ForbiddenCall("no marker")
+        mine = [c for c in self.hub.comments if c.ours]
+        found = next((c for c in mine if c.id == known), None) or next(
+            (c for c in mine if c.issue == issue and marker in c.body), None
+        )
+        if found is None:
+            there = self.hub.issues.get(issue)
+            if there is None and issue not in self.hub.pulls:
+                raise Missing("Not Found", 404)
+            if there is not None and there.locked:
+                raise Refused("Unable to create comment because issue is locked.", 403)
+            found = FakeComment(self.hub.next_id(), issue, body)
+            self.hub.comments.append(found)
+        found.body = body
+        return found.id
+
+    def add_labels(self, issue: int, labels: Sequence[str]) -> None:
+        self.hub.up()
+        view = self._issue(issue)
+        fresh = [one for one in labels if one.lower() not in {x.lower() for x in view.labels}]
+        self.hub.issues[issue] = replace(view, labels=(*view.labels, *fresh))
+
+    def remove_label(self, issue: int, label: str) -> None:
+        self.hub.up()
+        view = self.hub.issues.get(issue)
+        if view is not None:
+            kept = tuple(one for one in view.labels if one.lower() != label.lower())
+            self.hub.issues[issue] = replace(view, labels=kept)
+
+    def react(self, issue: int, content: str) -> None:
+        self.hub.up()
+        self._issue(issue)
+        self.hub.reactions.add((issue, content))
+
+    def _issue(self, number: int) -> IssueView:
+        if number not in self.hub.issues:
+            raise Missing("Not Found", 404)
+        return self.hub.issues[number]
+
+    def _ours(self, branch: str) -> None:
+        self.hub.up()
+        if branch != self.bound:
+            raise ForbiddenCall(f"{branch} is not bound")

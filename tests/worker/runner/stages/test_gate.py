@@ -1,0 +1,228 @@
+"""The gate's verdict is on the candidate's own tree, recomputed, and never on its own word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from app.domain.check import Outcome, Standing
+from app.domain.errors import Halt, HaltRecord, Reason
+from app.domain.evidence import Result
+from app.domain.repo_config import CONFIG_PATH
+from app.domain.run import Run
+from app.domain.state import Signal, State
+from tests.fakes.sandbox import ended
+from tests.worker.runner.checks.reports import ran
+from tests.worker.runner.stages.runs import FILES, World
+from worker.runner.stages.gate import gate
+from worker.runner.stages.verify import verify
+
+A, B = "tests/test_a.py::test_a", "tests/test_a.py::test_b"
+
+
+def suite(files: Mapping[str, bytes]) -> Outcome:
+    """Runs the tests that the test file names: test_a wants the source to say two."""
+    cases = {}
+    text = files["tests/test_a.py"].decode()
+    right = files["pkg/a.py"] == b"two\n"
+    if "test_a" in text:
+        weak = "weak" in text or b"cheat" in files.get("conftest.py", b"")
+        cases[A] = "" if right or weak else "no"
+    if "test_b" in text:
+        cases[B] = ""
+    return ran(int(any(cases.values())), cases)
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.says(suite)
+    return made
+
+
+def verified(world: World, run: Run, **files: bytes | None) -> Run:
+    run = world.changed(run, **files)
+    assert run.candidate is not None
+    run = world.planned(run, *(change.path for change in run.candidate.changes))
+    stage = verify(world.kit())
+    return replace(stage(run), state=State.GATE)
+
+
+def phases(world: World) -> list[str]:
+    return [entry.data["phase"] for entry in world.hold.entries()]
+
+
+def test_a_good_change_passes_on_its_own_tree(world: World) -> None:
+    run = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert run.state is State.PUBLISH
+    assert run.verdict is not None and run.candidate is not None
+    assert (run.verdict.result, run.verdict.wall) == (Result.PASSED, "")
+    assert run.verdict.tree == run.candidate.tree
+    assert phases(world) == ["baseline", "verify"]  # no test was touched: one run serves both
+
+
+def test_a_failing_check_is_never_passed(world: World) -> None:
+    run = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"three\n"))
+    assert run.verdict is not None
+    assert run.verdict.result is Result.FAILED
+    assert "tests" in run.verdict.wall
+
+
+def test_the_bases_own_tests_run_over_a_candidate_that_touches_tests(world: World) -> None:
+    run = verified(
+        world,
+        world.prepared(),
+        pkg__a_py=b"three\n",
+        tests__test_a_py=b"def test_a(): weak\n",
+    )
+    assert run.results[0].standing is Standing.PASSED
+    done = gate(world.kit())(run)
+    assert done.verdict is not None
+    assert done.verdict.result is Result.FAILED
+    assert phases(world)[-1] == "base-tests"
+    files = world.sandbox.ran[-1][3]
+    assert (files["tests/test_a.py"], files["pkg/a.py"]) == (FILES["tests/test_a.py"], b"three\n")
+    assert done.spend.sandbox_ms > run.spend.sandbox_ms
+
+
+def test_new_referee_and_test_files_are_taken_away_and_old_ones_put_back(world: World) -> None:
+    run = verified(
+        world,
+        world.prepared(),
+        pkg__a_py=b"two\n",
+        conftest_py=b"cheat\n",
+        tests__test_new_py=b"x",
+        tests__test_a_py=b"def test_b(): pass\n",
+    )
+    gate(world.kit())(run)
+    files = world.sandbox.ran[-1][3]
+    assert "conftest.py" not in files
+    assert "tests/test_new.py" not in files
+    assert files["tests/test_a.py"] == FILES["tests/test_a.py"]
+    assert files["pkg/a.py"] == b"two\n"
+
+
+def test_a_deleted_test_file_is_put_back() -> None:
+    world = World({**FILES, "tests/test_z.py": b"def test_z(): pass\n"})
+    world.says(suite)
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", tests__test_z_py=None)
+    gate(world.kit())(run)
+    assert world.sandbox.ran[-1][3]["tests/test_z.py"] == b"def test_z(): pass\n"
+
+
+def test_only_tests_changed_is_answered_by_the_baseline(world: World) -> None:
+    run = verified(
+        world, world.prepared(), tests__test_a_py=b"def test_a(): weak\ndef test_b(): pass\n"
+    )
+    before = len(world.sandbox.ran)
+    done = gate(world.kit())(run)
+    assert len(world.sandbox.ran) == before
+    assert done.verdict is not None
+    assert done.verdict.result is Result.FAILED  # the base's own test fails on the base
+
+
+def test_nothing_changed_is_no_verdict(world: World) -> None:
+    run = replace(world.prepared(State.GATE), attempts=())
+    for candidate in (None, replace(verified(world, run, pkg__a_py=b"x\n")).candidate):
+        same = candidate and replace(candidate, tree=world.base)
+        with pytest.raises(Halt) as halt:
+            gate(world.kit())(replace(run, candidate=same))
+        assert halt.value.record.reason is Reason.NO_CHANGE
+
+
+def test_a_blocked_path_is_never_published(world: World) -> None:
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", auth__login_py=b"x\n")
+    with pytest.raises(Halt) as halt:
+        gate(world.kit())(run)
+    record = halt.value.record
+    assert record.reason is Reason.BLOCKED_PATH
+    assert "auth/login.py" in record.message
+    assert "unlock" in record.next_step
+
+
+def test_an_unlocked_path_passes() -> None:
+    config = FILES[CONFIG_PATH]
+    assert isinstance(config, bytes)
+    world = World({**FILES, CONFIG_PATH: config + b"paths: {unlock: ['auth/**']}\n"})
+    world.says(suite)
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", auth__login_py=b"x\n")
+    done = gate(world.kit())(run)
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PASSED
+
+
+def test_an_added_secret_is_never_published_and_not_shown(world: World) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    run = verified(world, world.prepared(), pkg__a_py=f"one\nkey = '{secret}'\n".encode())
+    with pytest.raises(Halt) as halt:
+        gate(world.kit())(run)
+    assert halt.value.record.reason is Reason.SECRET_FOUND
+    assert secret not in str(halt.value.record)
+
+
+def test_a_secret_that_was_there_before_is_not_the_changes() -> None:
+    line = b"key = 'ghp_" + b"a1B2" * 9 + b"'\n"
+    world = World({**FILES, "pkg/old.py": line, "pkg/a.py": b"one\n" + line})
+    world.says(lambda _files: ran(0, {A: ""}))
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n" + line, pkg__old_py=None)
+    done = gate(world.kit())(run)
+    assert done.verdict is not None
+
+
+def halted(run: Run, reason: Reason) -> Run:
+    """A run that stopped while it edited, with partial work."""
+    stopped = replace(run, state=State.EDIT, halt=HaltRecord(reason, "It stopped.", "next"))
+    return stopped.moved(Signal.KEEP)
+
+
+def test_partial_work_is_measured_so_that_it_says_what_works(world: World) -> None:
+    run = world.planned(world.changed(world.prepared(), pkg__a_py=b"two\n"), "pkg/a.py")
+    done = gate(world.kit())(halted(run, Reason.BUDGET_TURNS))
+    assert done.state is State.PUBLISH
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PARTIAL
+    assert done.verdict.wall == "It stopped."
+    assert done.results[0].standing is Standing.PASSED
+
+
+def test_when_the_time_is_over_nothing_more_is_run(world: World) -> None:
+    run = world.planned(world.changed(world.prepared(), pkg__a_py=b"two\n"), "pkg/a.py")
+    before = len(world.sandbox.ran)
+    done = gate(world.kit())(halted(run, Reason.BUDGET_TIME))
+    assert len(world.sandbox.ran) == before
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PARTIAL
+
+
+def test_a_change_without_a_plan_is_undeclared(world: World) -> None:
+    run = world.changed(world.prepared(), pkg__a_py=b"two\n")
+    done = gate(world.kit())(halted(run, Reason.BUDGET_TURNS))
+    assert done.verdict is not None
+    assert done.verdict.result is Result.FAILED
+
+
+def test_a_check_that_the_change_does_not_concern_is_not_missed() -> None:
+    config = (
+        b"checks:\n- {name: tests, run: x, report: r.xml}\n"
+        b"- {name: docs, run: z, paths: ['docs/**']}\n"
+    )
+    world = World({**FILES, CONFIG_PATH: config})
+    world.says(suite)
+    run = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert run.verdict is not None
+    assert run.verdict.result is Result.PASSED
+
+
+def test_an_unusable_check_is_partial_not_passed(world: World) -> None:
+    world.says(lambda _files: ended(127))
+    run = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert run.verdict is not None
+    assert run.verdict.result is Result.PARTIAL
+    assert "environment" in run.verdict.wall
+
+
+def test_a_run_without_ground_is_a_bug(world: World) -> None:
+    with pytest.raises(LookupError):
+        gate(world.kit())(world.run(State.GATE))

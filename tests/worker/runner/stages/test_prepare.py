@@ -1,0 +1,167 @@
+"""Prepare pins what the run stands on: base tree, configuration, image, baseline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.check import Standing
+from app.domain.edit import LINK
+from app.domain.errors import Halt, Park, Reason, Refused, Unavailable, Waiting
+from app.domain.recognise import PYTEST_REPORT
+from app.domain.record import Kept
+from app.domain.repo_config import CONFIG_PATH, CheckConfig
+from app.domain.run import Run
+from app.domain.state import State
+from tests.fakes.sandbox import IMAGE, PROFILE, FakeSandbox, ended
+from tests.worker.runner.checks.reports import ran
+from tests.worker.runner.stages.runs import FILES, World
+from worker.runner.stages.prepare import prepare
+
+GOOD = ran(0, {"tests/test_a.py::test_a": ""})
+
+
+def reason_of(world: World, run: Run) -> Halt:
+    with pytest.raises(Halt) as halt:
+        prepare(world.kit())(run)
+    return halt.value
+
+
+def test_the_snapshot_pins_tree_image_profile_and_checks() -> None:
+    world = World()
+    world.says(lambda _files: GOOD)
+    run = prepare(world.kit())(world.run())
+    assert run.state is State.LOCATE
+    assert run.snapshot is not None
+    assert (run.snapshot.base_tree, run.snapshot.image, run.snapshot.profile) == (
+        world.base,
+        IMAGE,
+        PROFILE,
+    )
+    assert [check.name for check in run.snapshot.checks] == ["tests"]
+    assert run.snapshot.assumed == ()
+    (baseline,) = run.baseline
+    assert (baseline.standing, baseline.tree) == (Standing.PASSED, world.base)
+    assert run.spend.sandbox_ms == baseline.ms > 0
+    assert world.objects.fetched == [("https://git.example/o/n", world.commit)]
+
+
+def test_the_token_is_handed_back_whatever_happens() -> None:
+    world = World()
+    run = world.run()
+    assert run.contract is not None
+    lost = replace(run, contract=replace(run.contract, base_commit="0" * 40))
+    assert reason_of(world, lost).record.reason is Reason.BASE_LOST
+    assert world.open_fetches == 0
+
+
+def test_a_base_that_cannot_be_kept_is_refused_before_anything_runs() -> None:
+    world = World()
+    world.objects.broken.add(world.base)
+    assert reason_of(world, world.run()).record.reason is Reason.BASE_INVALID
+    assert world.sandbox.ran == []
+
+
+def test_another_configuration_than_at_admission_is_refused() -> None:
+    world = World()
+    run = world.run()
+    assert run.contract is not None
+    for source in ("", "1" * 40):
+        other = replace(run, contract=replace(run.contract, config_source=source))
+        assert reason_of(world, other).record.reason is Reason.INTEGRITY
+    evil = replace(run.contract.config, checks=(CheckConfig("tests", "true", {}),))
+    other = replace(run, contract=replace(run.contract, config=evil))
+    assert reason_of(world, other).record.reason is Reason.INTEGRITY
+    assert world.sandbox.ran == []
+
+
+def test_a_configuration_that_is_a_link_is_refused() -> None:
+    world = World()
+    run = world.run()
+    assert run.contract is not None
+    linked = World({**FILES, CONFIG_PATH: (LINK, b"elsewhere.yml")})
+    oid = next(e.oid for e in linked.objects.entries(linked.base) if e.path == CONFIG_PATH)
+    contract = replace(run.contract, base_commit=linked.commit, config_source=oid)
+    halt = reason_of(linked, replace(run, contract=contract))
+    assert halt.record.reason is Reason.INTEGRITY
+
+
+def test_a_well_known_project_needs_no_configuration_and_says_what_was_assumed() -> None:
+    world = World({"tests/test_a.py": b"", "a.py": b""})
+    world.says(lambda _files: GOOD)
+    run = prepare(world.kit())(world.run())
+    assert run.snapshot is not None
+    assert [check.name for check in run.snapshot.checks] == ["pytest"]
+    assert "pytest" in run.snapshot.assumed[0]
+    assert world.sandbox.ran[0][2].report == PYTEST_REPORT
+
+
+def test_where_nothing_is_recognised_the_lines_to_add_are_shown() -> None:
+    halt = reason_of(World({"README.md": b"hi"}), World({"README.md": b"hi"}).run())
+    assert halt.record.reason is Reason.NO_CHECKS
+    assert "checks:" in halt.record.next_step
+
+
+def test_a_red_baseline_and_an_unusable_one_are_kept_and_blame_nobody() -> None:
+    world = World()
+    world.says(lambda _files: ran(1, {"tests/test_a.py::test_a": "no"}))
+    red = prepare(world.kit())(world.run())
+    assert (red.state, red.baseline[0].standing) == (State.LOCATE, Standing.FAILED)
+    world = World()
+    world.says(lambda _files: ended(127))
+    unusable = prepare(world.kit())(world.run())
+    assert unusable.state is State.LOCATE
+    assert (unusable.baseline[0].standing, unusable.baseline[0].reason) == (
+        Standing.UNAVAILABLE,
+        "environment",
+    )
+
+
+def test_an_image_that_is_not_allowed_names_the_key() -> None:
+    world = World({**FILES, CONFIG_PATH: b"image: evil\nchecks: [{name: a, run: x}]\n"})
+    halt = reason_of(world, world.run())
+    assert halt.record.reason is Reason.CONFIG_ERROR
+    assert "`evil`" in halt.record.message
+
+
+class NoImage(FakeSandbox):
+    def image(self, name: str) -> tuple[str, str]:
+        raise Refused(f"no image {name!r}")
+
+
+def test_a_missing_default_image_is_the_operators() -> None:
+    world = World(sandbox=NoImage())
+    assert reason_of(world, world.run()).record.reason is Reason.NEEDS_OPERATOR
+
+
+def test_a_sandbox_that_is_away_parks_and_a_second_visit_measures_nothing_twice() -> None:
+    world = World(
+        {**FILES, CONFIG_PATH: b"checks: [{name: a, run: x}, {name: b, run: y, tier: quick}]\n"}
+    )
+    outcomes = iter([ended(0)])
+
+    def acts(*_ignored: object) -> object:
+        try:
+            return next(outcomes)
+        except StopIteration:
+            raise Unavailable("busy", 5.0) from None
+
+    world.sandbox.acts = acts  # type: ignore[assignment]
+    with pytest.raises(Park) as parked:
+        prepare(world.kit())(world.run())
+    assert (parked.value.waiting, parked.value.seconds) == (Waiting.SANDBOX, 5.0)
+    world.says(lambda _files: ended(1))
+    run = prepare(world.kit())(world.run())
+    assert [result.standing for result in run.baseline] == [Standing.PASSED, Standing.FAILED]
+    assert len([e for e in world.hold.entries() if e.kind is Kept.CHECK]) == 2
+    world.sandbox.away = Unavailable("gone")
+    with pytest.raises(Park) as parked:
+        prepare(world.kit())(world.run())
+    assert parked.value.seconds == 30.0
+
+
+def test_a_run_without_a_contract_is_a_bug() -> None:
+    world = World()
+    with pytest.raises(LookupError):
+        prepare(world.kit())(replace(world.run(), contract=None))

@@ -1,0 +1,162 @@
+"""Which images may be used, where a mirror comes from, and when an image is made anew."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from app.domain.errors import Missing, Refused
+from worker.sandbox import bootstrap
+from worker.sandbox.bootstrap import mirror_of
+from worker.sandbox.engine import Engine
+from worker.sandbox.image import RECIPE, REPOSITORY, Images, ensure_default, recipe_hash
+from worker.sandbox.selftest import MEMORY, failing
+
+DEFAULT = f"{REPOSITORY}:{recipe_hash(RECIPE)}"
+PINNED = "python@sha256:" + "a" * 64
+
+
+@dataclass
+class Store:
+    """An engine's image store: names to ids; `build` fails as it does without a registry."""
+
+    images: dict[str, str]
+    pullable: dict[str, str] = field(default_factory=dict)
+
+    def image_id(self, name: str) -> str:
+        if name not in self.images:
+            raise Missing(f"no {name}", 404)
+        return self.images[name]
+
+    def image_names(self, image: str) -> tuple[str, ...]:
+        return tuple(name for name, held in self.images.items() if held == image)
+
+    def pull(self, name: str) -> None:
+        if name not in self.pullable:
+            raise Refused("the registry says no", 502)
+        self.images[name] = self.pullable[name]
+
+    def build(self, *_: object) -> None:
+        raise Refused("no registry here", 502)
+
+
+def images(store: Store, *allowed: str, proved: list[str] | None = None) -> Images:
+    kept: list[str] = [] if proved is None else proved
+    return Images(cast(Engine, store), allowed, lambda _: None, kept.append)
+
+
+def test_names_become_ids_and_each_is_proved_once() -> None:
+    proved: list[str] = []
+    store = Store({DEFAULT: "id-1", "mine:1": "id-2"}, {PINNED: "id-3"})
+    kept = images(store, "mine:1", PINNED, proved=proved)
+    assert [kept.ensure(name) for name in ("", "mine:1", PINNED, "")] == [
+        "id-1",
+        "id-2",
+        "id-3",
+        "id-1",
+    ]
+    assert proved == ["id-1", "id-2", "id-3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("evil:latest", "operator's list"),
+        (DEFAULT, "operator's list"),
+        ("absent:1", "only pulled by digest"),
+        (PINNED, "registry says no"),
+    ],
+)
+def test_a_refusal_says_what_to_do(name: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        images(Store({DEFAULT: "id-1"}), "absent:1", PINNED).ensure(name)
+
+
+def test_an_id_counts_only_by_an_allowed_name() -> None:
+    store = Store({DEFAULT: "id-1", "mine:1": "id-2", "other:1": "id-3"})
+    kept = images(store, "mine:1")
+    kept.check("id-1")
+    kept.check("id-2")
+    with pytest.raises(Refused, match="not one that the operator allows"):
+        kept.check("id-3")
+
+
+def test_an_image_that_fails_its_proof_is_not_used() -> None:
+    def prove(_: str) -> None:
+        raise Refused("no python3")
+
+    store = Store({DEFAULT: "id-1"})
+    kept = Images(cast(Engine, store), (), lambda _: None, prove)
+    for _ in range(2):
+        with pytest.raises(Refused, match="python3"):
+            kept.ensure("")
+        with pytest.raises(Refused, match="python3"):
+            kept.check("id-1")
+
+
+def test_without_registry_and_root_both_reasons_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "possible", lambda: "not root")
+    with pytest.raises(Refused, match=r"no registry here.*not root.*docker load"):
+        ensure_default(cast(Engine, Store({})), lambda _: None, folder=tmp_path)
+
+
+def test_the_recipe_names_the_image(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe"
+    shutil.copytree(RECIPE, recipe)
+    assert recipe_hash(recipe) == recipe_hash(RECIPE)
+    (recipe / "packages.txt").write_text("python3\n", encoding="utf-8")
+    assert recipe_hash(recipe) != recipe_hash(RECIPE)
+
+
+def test_both_ways_read_the_same_packages() -> None:
+    packages = (RECIPE / "packages.txt").read_text(encoding="utf-8").split()
+    assert packages == sorted(packages)
+    assert {"python3", "python3-pytest", "gcc", "make"} <= set(packages)
+    assert "packages.txt" in (RECIPE / "Dockerfile").read_text(encoding="utf-8")
+
+
+TARGETS = """
+Sources|http://one.invalid/debian/|bookworm|main
+Packages|http://one.invalid/debian/|bookworm-updates|main
+Packages|http://two.invalid/debian/|bookworm|contrib
+Packages|mirror+file:/etc/list|bookworm|main
+Packages|http://three.invalid/ubuntu/|noble|main
+"""
+
+
+def test_the_mirror_is_the_one_of_apt() -> None:
+    more = TARGETS + "Packages|http://four.invalid/debian/|bookworm|main\nbroken\n"
+    assert mirror_of(more, "noble") == ("bookworm", "http://four.invalid/debian/")
+    assert mirror_of(TARGETS, "noble") == ("noble", "http://three.invalid/ubuntu/")
+    with pytest.raises(Refused, match="no mirror"):
+        mirror_of(TARGETS, "trixie")
+
+
+HOLDS = {
+    "nets": ["lo"],
+    "connect": 101,
+    **{f"Cap{kind}": ["0000000000000000"] for kind in ("Eff", "Bnd", "Prm", "Inh", "Amb")},
+    "NoNewPrivs": ["1"],
+    "Seccomp": ["2"],
+    "Uid": ["65534"] * 4,
+    "Gid": ["65534"] * 4,
+    "root_read_only": True,
+    "forge": 13,
+    "memory_of_1": 13,
+    "pids": "256",
+    "memory": str(MEMORY),
+    "work": 0,
+    "python_owner": 0,
+}
+
+
+@pytest.mark.parametrize("key", HOLDS)
+def test_each_property_of_the_self_test_can_fail(key: str) -> None:
+    assert failing(HOLDS) == []
+    assert len(failing({name: value for name, value in HOLDS.items() if name != key})) == 1
