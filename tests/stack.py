@@ -183,6 +183,11 @@ class Stack:
                 os.kill(pid, signal.SIGKILL)
         process.wait()
 
+    def containers(self, run: str) -> list[str]:
+        """Ids of the containers that carry a run's label, by the engine's own list."""
+        words = ["docker", "ps", "-aq", "--filter", f"label=patchwarrant.run={run}"]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+
     def run_of(self, issue: int, seconds: float = 60, after: str = "") -> Run:
         """The newest run of an issue, once it exists and is not the run `after`."""
         return self.await_run(lambda run: run.issue == issue and run.id != after, seconds)

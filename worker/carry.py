@@ -147,7 +147,7 @@ def _both(first: HaltRecord, second: HaltRecord) -> HaltRecord:
 def _worth_keeping(run: Run) -> bool:
     if run.state not in KEEPABLE or run.candidate is None or not run.candidate.changes:
         return False
-    if run.contract is None or run.contract.config.on_stop is not OnStop.DRAFT:
+    if run.contract is None or run.contract.config.on_stop is OnStop.NOTHING:
         return False
     return run.halt is not None and run.halt.reason not in NEVER_KEPT
 

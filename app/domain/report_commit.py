@@ -31,7 +31,7 @@ def plain(text: str, size: int) -> str:
     words = re.sub(r"#(?=\w)", "# ", words)
     words = re.sub(r"(?i)\bgh-(?=\d)", "GH ", words)
     words = words.replace("://", ": //")
-    words = re.sub(r"@(?=\w)", "@ ", words)
+    words = re.sub(r"@(?=\w)", "@ ", words).lstrip("# ")
     return words if len(words) <= size else words[: size - 1].rstrip() + "…"
 
 

@@ -143,7 +143,8 @@ return {'ok', r[4], r[6], r[5], r[7], text(lease), r[9] or '0', r[8] or ''}
 
 # Compare-and-set on fence and rev. KEYS: run row, due, Change row; ARGV after fence and operation:
 # rev, JSON, state, role, waiting, pull, over (0|1), release (0|1), due ("" = by the rules), grace,
-# run id, prefix of spend rows. A run that is over is always released.
+# run id, prefix of spend rows, ending (0|1). A run that is over is always released; one that
+# ends is no longer asked to end, or nobody could tell its ending.
 SAVE = (
     _FENCED
     + """
@@ -154,6 +155,7 @@ redis.call('HSET', KEYS[1], 'rev', rev, 'data', ARGV[4], 'state', ARGV[5], 'role
   'waiting', ARGV[7])
 if row[2] ~= ARGV[5] then redis.call('HSET', KEYS[1], 'crashes', '0') end
 if ARGV[7] == '' then redis.call('HDEL', KEYS[1], 'answer') end
+if ARGV[15] == '1' then redis.call('HDEL', KEYS[1], 'cancel') end
 if ARGV[8] ~= '0' and redis.call('HGET', KEYS[3], 'pull') == '0' then
   redis.call('HSET', KEYS[3], 'pull', ARGV[8])
   redis.call('HINCRBY', KEYS[3], 'rev', 1)
@@ -205,11 +207,15 @@ return {'ok', text(ends), r[3] or '0'}
 """
 )
 
-# A person wants the run to end. KEYS: run row, due; ARGV: run id.
+# A person wants the run to end. KEYS: run row, due; ARGV: run id, then the states that are ends.
 CANCEL = (
     _NOW
     + """
 if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
+local state = redis.call('HGET', KEYS[1], 'state')
+for i = 2, #ARGV do
+  if state == ARGV[i] then return 1 end
+end
 redis.call('HSET', KEYS[1], 'cancel', '1')
 local at = now()
 if tonumber(redis.call('HGET', KEYS[1], 'lease')) <= at then

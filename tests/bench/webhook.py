@@ -39,8 +39,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def run(seconds_budget: float = 40) -> dict[str, float]:
-    """Medians over interleaved rounds. `vs_bare_asgi` compares requests a second, `vs_bare_asgi_cpu` the
-    server's own processor time a request; `durable_req_s` is with AOF always."""
+    """Medians over interleaved rounds. `vs_bare_asgi` compares requests a second,
+    `vs_bare_asgi_cpu` the server's own processor time a request; `durable_req_s` is with AOF
+    always."""
     ends = time.monotonic() + seconds_budget
     rounds: dict[str, list[Round]] = {"ours": [], "bare": []}
     durable: list[Round] = []
@@ -48,7 +49,7 @@ def run(seconds_budget: float = 40) -> dict[str, float]:
         load = stack.enter_context(_loading())
         quick = stack.enter_context(redis_server(durable=False))
         servers = {name: stack.enter_context(_serving(name, quick, "0")) for name in rounds}
-        for name, server in servers.items():
+        for server in servers.values():
             _round(load, quick, server)  # warm
         while len(rounds["bare"]) < ROUNDS or time.monotonic() < ends - seconds_budget * 0.3:
             for name in sorted(rounds, reverse=len(rounds["bare"]) % 2 == 0):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.domain.edit import EditRefused, apply, parse
 from app.domain.tool import BY_NAME, check_arguments
 from tests.standins.anthropic import AnthropicStandin, StandinRefused, diffs
 from tests.standins.anthropic.hunks import replacements
@@ -122,8 +122,8 @@ class Harness:
             text = f"path: {given_['path']}  sha256: {sha}  lines: 1-1 of 1\n     1\tx"
         elif name == "edit":
             try:
-                self.edit(given_["edits"])
-            except AssertionError as refused:
+                self.edit(given_)
+            except EditRefused as refused:
                 text, error = str(refused), True
         return {
             "type": "tool_result",
@@ -132,23 +132,17 @@ class Harness:
             "is_error": error,
         }
 
-    def edit(self, edits: list[dict[str, Any]]) -> None:
-        before = dict(self.files)
-        for edit in edits:
-            path = edit["path"]
-            if path in before:
-                assert edit["sha256"] == hashlib.sha256(before[path]).hexdigest(), "stale"
-            if edit.get("delete"):
+    def edit(self, arguments: dict[str, Any]) -> None:
+        """The product's own rules decide whether the edits are good."""
+
+        def read(path: str) -> tuple[bytes, int] | None:
+            return (self.files[path], 0o100644) if path in self.files else None
+
+        for path, (_mode, data) in apply(parse(arguments), read).items():
+            if data is None:
                 del self.files[path]
-            elif "content" in edit:
-                self.files[path] = edit["content"].encode()
             else:
-                data = self.files[path]
-                old, new = edit["old"].encode(), edit["new"].encode()
-                if b"\r\n" in data:
-                    old, new = old.replace(b"\n", b"\r\n"), new.replace(b"\n", b"\r\n")
-                assert data.count(old) == 1
-                self.files[path] = data.replace(old, new)
+                self.files[path] = data
 
 
 CHANGES: dict[str, dict[str, bytes | None]] = {
@@ -202,6 +196,21 @@ def test_the_repair_applies_the_next_diff_instead(
     assert [n for n in names if n != "read"] == ["amend_plan", "edit", "finish"]
     assert harness.files == {**BASE, "pkg/a.py": b"right\n", "tests/t.py": b"assert 1\n"}
     assert harness.converse("Repair attempt 2\nIt failed again.") == ["finish"]
+
+
+def test_a_repair_that_does_something_else_to_a_planned_file_amends_the_plan(
+    model: AnthropicStandin,
+    repository: Path,
+    diff_to: Callable[[dict[str, bytes | None]], str],
+) -> None:
+    model.patch([diff_to({"gone.txt": b"x\n"}), diff_to({"gone.txt": None})], repository)
+    harness = Harness(model, dict(BASE))
+    harness.converse("fix")
+    assert harness.converse("Repair attempt 1\n") == ["read", "amend_plan", "edit", "finish"]
+    amended = next(given_ for tool, given_ in harness.called if tool == "amend_plan")
+    assert amended["remove"] == ["gone.txt"]
+    assert amended["add"][0]["action"] == "delete"
+    assert "gone.txt" not in harness.files
 
 
 def test_a_refused_edit_is_read_again_and_then_given_up(
@@ -262,12 +271,9 @@ def test_replacements_applied_in_order_give_the_new_text(
     old: list[str], new: list[str], tail: str
 ) -> None:
     before, after = "".join(old) + tail, "".join(new)
-    text = before
-    for edit in replacements("f", before.encode(), after.encode(), "0" * 64):
-        if "content" in edit:
-            text = edit["content"]
-        else:
-            assert text.count(edit["old"]) == 1
-            text = text.replace(edit["old"], edit["new"])
-    assert text == after
-    assert json.dumps(text)
+    sha256 = hashlib.sha256(before.encode()).hexdigest()
+    edits = replacements("f", before.encode(), after.encode(), sha256)
+    assert bool(edits) == (before != after)
+    if edits:
+        written = apply(parse({"edits": edits}), lambda path: (before.encode(), 0o100644))
+        assert written == {"f": (0o100644, after.encode())}

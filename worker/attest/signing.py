@@ -76,17 +76,17 @@ class Signer:
 
 def _read(path: Path) -> Ed25519PrivateKey:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(descriptor, "rb", closefd=True) as file:  # noqa: PTH123 - it is open already
+            mode = os.fstat(file.fileno()).st_mode
+            data = file.read(KEY_CAP + 1)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise KeyUnusable(f"The signing key {path} cannot be read: {error.strerror}.") from None
-    with os.fdopen(descriptor, "rb") as file:
-        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-        data = file.read(KEY_CAP + 1)
-    if mode & 0o077:
+    if stat.S_IMODE(mode) & 0o077:
         raise KeyUnusable(
-            f"The signing key {path} can be read by others (mode {mode:04o}): run "
+            f"The signing key {path} can be read by others (mode {stat.S_IMODE(mode):04o}): run "
             f"`chmod 600 {path}`, and replace the key if others may have read it."
         )
     try:

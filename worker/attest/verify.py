@@ -74,6 +74,8 @@ def subjects(statement: Mapping[str, Any]) -> tuple[str, str]:
 def _signed_payload(envelope: Mapping[str, Any], key: Ed25519PublicKey) -> bytes:
     if envelope.get("payloadType") != PAYLOAD_TYPE:
         raise NotVerified(f"The envelope's payload type is not {PAYLOAD_TYPE}.")
+    if not isinstance(envelope.get("payload"), str):
+        raise NotVerified("The envelope has no payload.")
     signatures = envelope.get("signatures")
     if not isinstance(signatures, list) or not 1 <= len(signatures) <= SIGNATURES:
         raise NotVerified(f"The envelope has not 1 to {SIGNATURES} signatures.")

@@ -40,8 +40,7 @@ def sticky(hold: Hold, writer: GitHubWriter, run: Run, now_ms: int) -> int:
     refused. The id is kept before the run is, so that a crash leads to no second comment."""
     kept = (done(hold, STICKY) or {}).get("comment", 0)
     known = run.status_comment or int(kept)
-    link = run.publication.pull_url
-    body = report.status(run, max(0, now_ms - run.created), link)
+    body = report.status(run, max(0, now_ms - run.created), "")
     found: list[int] = []
 
     def show() -> None:

@@ -1,14 +1,16 @@
-"""Progress: edits the sticky comment of a run that moved, at most every few seconds."""
+"""Progress: edits the sticky comment of a run that moved, and puts the agent's questions."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from app.domain import report
-from app.domain.errors import Stop
+from app.domain import questions, report
+from app.domain.errors import Stop, Waiting
 from app.domain.permissions import Phase
+from app.domain.ports import GitHubWriter
+from app.domain.record import JournalEntry
 from app.domain.run import Run
 from app.domain.state import ENDS, State
 from worker.desk.kit import Write
@@ -20,29 +22,58 @@ log = logging.getLogger(__name__)
 @dataclass
 class Progress:
     """Shows runs that another role is working on. Needs no lease: an edit of a known comment can
-    be done twice. Endings are `explain`'s. `now` is Redis milliseconds."""
+    be done twice. Endings are `explain`'s. `now` is Redis milliseconds; `journal` gives a run's
+    journal, without it the agent's questions are not put."""
 
     write: Write
     now: Callable[[], int]
     gap_ms: int = 3_000
+    journal: Callable[[str], Sequence[JournalEntry]] | None = None
     shown: dict[str, tuple[State, str, int]] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
 
     def __call__(self, run: Run) -> bool:
-        """Bring the comment up to date; False where nothing was sent. Never raises a `Stop`."""
-        at = self.now()
-        waiting = run.wait.waiting if run.wait else ""
-        if not run.status_comment or run.state in ENDS:
+        """Bring the comments up to date; False where nothing was sent. Never raises a `Stop`."""
+        if run.state in ENDS:
             self.shown.pop(run.id, None)
             return False
-        state, waited, when = self.shown.get(run.id, (None, "", 0))
-        if (state, waited) == (run.state, waiting) or at - when < self.gap_ms:
+        at = self.now()
+        question = self._question(run)
+        due = self._due(run, at)
+        if question is None and not due:
             return False
-        body = report.status(run, max(0, at - run.created), run.publication.pull_url)
         try:
             with self.write(run, Phase.STATUS) as writer:
-                writer.comment(run.issue, body, status_marker(run.change), run.status_comment)
+                if question is not None:
+                    self._ask(run, question, writer)
+                if due:
+                    body = report.status(run, max(0, at - run.created), "")
+                    writer.comment(run.issue, body, status_marker(run.change), run.status_comment)
         except Stop as stop:
             log.info("run %s: its progress could not be shown: %s", run.id, stop)
             return False
-        self.shown[run.id] = (run.state, waiting, at)
+        if due:
+            self.shown[run.id] = (run.state, _waiting(run), at)
         return True
+
+    def _due(self, run: Run, at: int) -> bool:
+        """Whether the sticky comment, if there is one, may say something new by now."""
+        state, waited, when = self.shown.get(run.id, (None, "", 0))
+        fresh = (state, waited) != (run.state, _waiting(run)) and at - when >= self.gap_ms
+        return fresh and run.status_comment > 0
+
+    def _question(self, run: Run) -> JournalEntry | None:
+        """The questions that this run waits for and that this process did not put yet."""
+        if self.journal is None or _waiting(run) != Waiting.ANSWER:
+            return None
+        entry = questions.pending(self.journal(run.id))
+        return None if entry is None or f"{run.id}:{entry.id}" in self.asked else entry
+
+    def _ask(self, run: Run, entry: JournalEntry, writer: GitHubWriter) -> None:
+        marker = questions.marker(run.id, entry.id)
+        writer.comment(run.issue, questions.asked(run, entry), marker)
+        self.asked.add(f"{run.id}:{entry.id}")
+
+
+def _waiting(run: Run) -> str:
+    return run.wait.waiting if run.wait else ""

@@ -100,6 +100,7 @@ class Desk:
             new_run_id=lambda: secrets.token_hex(6),
             now=self.ledger.now,
             owners=frozenset(owner.lower() for owner in self.held.owners),
+            read=self.access.read,
         )
         run_id = handle_event(key, desk)
         if run_id is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
@@ -120,10 +121,10 @@ def certify(
         if reply is None:
             return _unanswered(container, inbox, job)
         ending = container.ending()
-        if reply.head["code"] is not None and ending.code != exit_code(int(reply.head["code"])):
-            raise Unavailable(
-                f"the daemon saw exit {ending.code} where PID 1 reported {reply.head['code']}"
-            )
+        told = reply.head["code"]
+        agreed = told is None or ending.code == exit_code(int(told))
+        if not agreed and not ending.killed_for_memory:
+            raise Unavailable(f"the daemon saw exit {ending.code} where PID 1 reported {told}")
         limit = limit_of(reply.head, killed_for_memory=ending.killed_for_memory, cut=container.cut)
         return outcome(reply, ending.code, limit)
     finally:
@@ -176,6 +177,7 @@ class KeptBox:
         self.run_id = run
         self.image = image
         self.memory = memory
+        self.born = self.used = time.monotonic()
         self.stopped = threading.Event()
         self.busy = threading.Lock()
         self._container = container

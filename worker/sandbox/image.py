@@ -114,10 +114,17 @@ class Images:
                 "leave `image` out for the default one, or ask the operator to allow it",
                 403,
             )
-        if image not in self.known:
-            self.prove(image)
-            self.known.add(image)
+        self._prove(image)
         return image
+
+    def _prove(self, image: str) -> None:
+        if image in self.known:
+            return
+        try:
+            self.prove(image)
+        except Refused as error:
+            raise Refused(f"the image {image} cannot be used: {error}", 422) from error
+        self.known.add(image)
 
     def _named(self, name: str) -> str:
         try:
@@ -140,5 +147,4 @@ class Images:
         ours = f"{REPOSITORY}:{recipe_hash(self.recipe)}" in names
         if not ours and not set(names) & set(self.allowed) and image not in self.allowed:
             raise Refused(f"the image {image} is not one that the operator allows", 403)
-        self.prove(image)
-        self.known.add(image)
+        self._prove(image)

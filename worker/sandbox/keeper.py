@@ -56,7 +56,12 @@ def _space() -> str:
 
 
 def owner(socket: Path, pid: int) -> Owner:
-    place = hashlib.sha256(str(socket.absolute()).encode()).hexdigest()[:16]
+    """Who a process is that serves `socket`, whose folder exists.
+
+    The folder's inode is part of the place: two stacks in containers have equal paths."""
+    folder = socket.parent.stat()
+    named = f"{socket.absolute()} {folder.st_dev} {folder.st_ino}"
+    place = hashlib.sha256(named.encode()).hexdigest()[:16]
     return Owner(place, _space(), pid, _birth(pid) or "unknown")
 
 

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from app.domain.errors import Fault, Missing, Refused, Unavailable
@@ -48,7 +49,9 @@ Shape = TypeVar("Shape")
 
 @dataclass(frozen=True)
 class Ceilings:
-    """The operator's: checks at once, kept boxes, seconds a check, bytes of memory and of tree."""
+    """The operator's: checks at once, kept boxes, seconds a check, bytes of memory and of tree.
+
+    A box lives for `box_seconds` at most and goes after `box_idle` seconds without a check."""
 
     concurrency: int = 2
     boxes: int = 8
@@ -56,6 +59,7 @@ class Ceilings:
     memory: int = 4 << 30
     box_memory: int = 2 << 30
     box_seconds: int = 7200
+    box_idle: int = 1800
     tree: int = 1 << 30
 
 
@@ -118,6 +122,16 @@ class Live:
             event.set()
         return len(events), names
 
+    def stale(self, now: float, idle: float, life: float) -> list[str]:
+        """Boxes that nobody used for `idle` seconds or that are older than `life`."""
+        with self.lock:
+            kept = list(self.boxes.items())
+        return [
+            name
+            for name, box in kept
+            if not box.busy.locked() and (now - box.used > idle or now - box.born > life)
+        ]
+
     def drop(self, name: str) -> bool:
         """Close and forget a box; whether there was one."""
         with self.lock:
@@ -144,9 +158,15 @@ class Rooms:
         """End everything that runs; returns when its containers are removed."""
         _, names = self.live.stop(None)
         for name in names:
-            if self.live.drop(name):
-                self.kept.release()
+            self._close(name)
         self.pool.shutdown(wait=True)
+
+    def expire(self, now: float) -> int:
+        """Close the boxes that were forgotten, by monotonic seconds; how many."""
+        names = self.live.stale(now, self.ceilings.box_idle, self.ceilings.box_seconds)
+        for name in names:
+            self._close(name)
+        return len(names)
 
     # -- endpoints --------------------------------------------------------------------------------
 
@@ -195,11 +215,13 @@ class Rooms:
     # -- their work -------------------------------------------------------------------------------
 
     async def _with_body(
-        self, request: Request, prepare: Callable[[Body], object]
+        self, request: Request, prepare: Callable[[Body], Awaitable[Work]]
     ) -> Response | Answer:
         body = Body(request)
         try:
-            work = await prepare(body)  # type: ignore[misc]
+            work = await prepare(body)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
         except Fault as error:
             await body.drain(self.ceilings.tree + FILES_CAP)
             return refusal(error)
@@ -296,6 +318,7 @@ class Rooms:
                     raise Missing("this box is gone; open a new one", 404)
                 return outcome_head(box.run(job, files, cancelled))
             finally:
+                box.used = time.monotonic()
                 box.busy.release()
                 if box.gone:
                     self._close(name)

@@ -105,7 +105,8 @@ def application(rooms: Rooms, me: keeper.Owner, clock: Callable[[], float], say:
         while True:
             await asyncio.sleep(REAP_SECONDS)
             try:
-                gone = await asyncio.to_thread(keeper.reap, rooms.maker.engine, me, clock())
+                gone = await asyncio.to_thread(rooms.expire, time.monotonic())
+                gone += await asyncio.to_thread(keeper.reap, rooms.maker.engine, me, clock())
             except (Unavailable, Refused) as error:
                 say(f"keeper: {error}")
             else:

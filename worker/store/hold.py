@@ -54,7 +54,7 @@ class Heart:
             self._lose("another worker took the run over")
         else:
             self.good = began
-            self.cancelled = self.cancelled or answer[2] == b"1"
+            self.cancelled = answer[2] == b"1"
 
     def late(self) -> bool:
         """No beat got through for a whole lease."""
@@ -62,8 +62,8 @@ class Heart:
 
     def look(self) -> None:
         """Raise `Fenced` or `Halt(CANCELLED)`; reads two flags and a clock."""
-        if not self.lost and self.late():
-            self._last_try()
+        if not self.lost and (self.late() or self.cancelled):
+            self._ask()
         if self.lost:
             raise Fenced(f"run {self.lease.run_id}: {self.lost}; this worker stops")
         if self.cancelled:
@@ -73,12 +73,14 @@ class Heart:
                 "Label the issue again for a new run.",
             )
 
-    def _last_try(self) -> None:
-        """This process itself may have slept through its beats, with the lease still its own."""
+    def _ask(self) -> None:
+        """Before giving up: this process may have slept through its beats with the lease still its
+        own, and a cancel is over once the run's ending was saved."""
         try:
             self.beat()
         except Unavailable as away:
-            self._lose(f"no heartbeat got through for {self.seconds:.0f} s ({away})")
+            if self.late():
+                self._lose(f"no heartbeat got through for {self.seconds:.0f} s ({away})")
 
     def _run(self) -> None:
         while not self.ended.wait(min(self.seconds / 3, BEAT)):

@@ -221,6 +221,7 @@ class Ledger(Exchange):
                 HANDOVER if release else GRACE,
                 run.id,
                 SPEND,
+                int(run.state in ENDS),
             ),
         )
         return replace(lease, run=run, rev=int(answer))
@@ -252,9 +253,10 @@ class Ledger(Exchange):
         return LedgerHold(self.calls, lease, daily, lease_ms or lease.lease_ms, GRACE, on_lost)
 
     def cancel(self, run_id: str) -> bool:
-        """Ask a run to end; False when there is none or it is over."""
+        """Ask a run to end; False when there is none or it is over. One that ends already is left
+        to tell its ending."""
         keys = (record.run_key(run_id), record.DUE)
-        return bool(self.calls.script(scripts.CANCEL, keys, (run_id,)))
+        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, *sorted(ENDS))))
 
     def answer(self, run_id: str, event_key: str, text: str) -> bool:
         """Hand a run that waits for an answer its answer (`text` goes into its journal as a note

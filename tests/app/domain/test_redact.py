@@ -167,10 +167,10 @@ def test_a_key_over_many_added_lines_is_found() -> None:
 def test_hostile_text_costs_time_in_proportion(piece: str) -> None:
     def took(size: int) -> float:
         text = "://authorization" + piece * (size // len(piece))
-        start = time.perf_counter()
+        start = time.process_time()
         Redactor(["some secret value"]).redact(text)
         secret_kinds([text])
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     took(1_000)
     assert took(400_000) < 60 * max(took(20_000), 0.005)

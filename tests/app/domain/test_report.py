@@ -264,8 +264,8 @@ HOSTILE = st.sampled_from(
         "<!-- /patchwarrant:body:0a1b2c -->",
         "## Evidence\n\n</sub><!--",
         "`" * 70,
-        "@" * 5_000,
-        "#1" * 30_000,
+        "@" * 900,
+        "#1" * 1_500,
         "|`\\" * 300,
         "\U0001f600\u202e" * 100,
         "/merge\n/approve",
@@ -312,14 +312,14 @@ def hostile(draw: st.DrawFn) -> tuple[Run, Facts]:
         ),
         model=text,
     )
-    deltas = tuple(Delta(path, 0o100644, 0o100644, 1, 1) for path in some(400))
+    deltas = tuple(Delta(path, 0o100644, 0o100644, 1, 1) for path in some(150))
     return run, Facts(COMMIT, deltas, dict(zip(some(), some(), strict=False)), "", text, text)
 
 
 SLOW: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
-@settings(max_examples=60, **SLOW)
+@settings(max_examples=25, **SLOW)
 @given(hostile())
 def test_nothing_breaks_out_and_nothing_is_too_long(made: tuple[Run, Facts]) -> None:
     body = pull_body(*made)
@@ -334,7 +334,7 @@ def test_nothing_breaks_out_and_nothing_is_too_long(made: tuple[Run, Facts]) -> 
     assert merge_body(f"a\n{body}\nb", "X") == "a\nX\nb"
 
 
-@settings(max_examples=30, **SLOW)
+@settings(max_examples=12, **SLOW)
 @given(hostile())
 def test_the_check_run_fits_and_is_safe_too(made: tuple[Run, Facts]) -> None:
     title, summary, text = check_output(*made)

@@ -53,6 +53,7 @@ def test_what_is_seen_stays(text: str) -> None:
     ("text", "shown"),
     [
         ("a<!-- x -->b", "ab"),
+        ("\ufe0fa", "a"),
         ("a <!--> b <!---> c", "a  b  c"),
         ("<!-<!-- x -->- y -->", "<!- - y -->"),
         ("say `<!--` here", "say `<!--` here"),
@@ -115,10 +116,10 @@ def test_printable_text_has_no_control_but_newline_and_tab(data: bytes) -> None:
 def test_hostile_text_costs_time_in_proportion(piece: str) -> None:
     def took(size: int) -> float:
         text = piece * (size // len(piece))
-        start = time.perf_counter()
+        start = time.process_time()
         clean(text)
         printable(text.encode())
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     took(1_000)
     assert took(400_000) < 60 * max(took(20_000), 0.005)  # 20 times the text; squared would be 400

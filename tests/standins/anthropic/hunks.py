@@ -32,6 +32,14 @@ def replacements(
     ]
 
 
+def changed_lines(before: bytes, after: bytes) -> int:
+    """Lines added plus lines removed."""
+    matcher = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+    return sum(
+        (i2 - i1) + (j2 - j1) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"
+    )
+
+
 def _text(path: str, data: bytes) -> str:
     try:
         return data.decode("utf-8")

@@ -14,7 +14,7 @@ from typing import Any
 from tests.standins.anthropic import diffs
 from tests.standins.anthropic.answers import Play
 from tests.standins.anthropic.conversation import Conversation
-from tests.standins.anthropic.hunks import NotText, replacements
+from tests.standins.anthropic.hunks import changed_lines, replacements
 from tests.standins.anthropic.script import tool_id
 
 READS_A_REPLY = 8
@@ -99,7 +99,7 @@ class Player:
             return None
         return "submit_plan", {
             "summary": f"Change {', '.join(changed)} as the issue asks.",
-            "files": [self._planned(path, 0, 1) for path in changed],
+            "files": [self._planned(path, 1) for path in changed],
             "tests_must_pass": [],
             "tests_to_write": [],
             "steps": [{"id": "change", "what": "make the change", "needs": []}],
@@ -109,33 +109,36 @@ class Player:
     def _amendment(
         self, told: Conversation, changed: Sequence[str]
     ) -> tuple[str, dict[str, Any]] | None:
+        """What the plan so far does not let this repair do; an entry for another action goes."""
         number = told.number
-        known = {
+        planned: dict[str, set[str]] = {}
+        for stage in range(1, number + 1):
+            for path in self._stages[stage]:
+                if self._stages[stage][path] != self._stages[0][path]:
+                    planned.setdefault(path, set()).add(self._action(path, stage))
+        new = [
             path
-            for stage in self._stages[1 : number + 1]
-            for path in stage
-            if stage[path] != self._stages[0][path]
-        }
-        new = [path for path in changed if path not in known]
+            for path in changed
+            if path not in planned or not planned[path] & {self._action(path, number + 1), "create"}
+        ]
         if not new or told.accepted("amend_plan"):
             return None
         return "amend_plan", {
             "reason": "the failing check shows that these files have to change as well",
-            "add": [self._planned(path, 0, number + 1) for path in new],
-            "remove": [],
+            "add": [self._planned(path, number + 1) for path in new],
+            "remove": [path for path in new if path in planned],
         }
 
-    def _planned(self, path: str, old: int, new: int) -> dict[str, Any]:
-        before, after = self._stages[old][path], self._stages[new][path]
-        lines = (before or b"").splitlines(), (after or b"").splitlines()
-        common = len(set(lines[0]) & set(lines[1]))
-        action = "create" if before is None else "delete" if after is None else "edit"
-        return {
-            "path": path,
-            "action": action,
-            "why": f"{action} it as the issue asks",
-            "lines": max(1, len(lines[0]) + len(lines[1]) - 2 * common),
-        }
+    def _action(self, path: str, stage: int) -> str:
+        """What becomes of a path against the base; "edit" also where it is as it was."""
+        before, after = self._stages[0][path], self._stages[stage][path]
+        return "create" if before is None else "delete" if after is None else "edit"
+
+    def _planned(self, path: str, stage: int) -> dict[str, Any]:
+        action = self._action(path, stage)
+        lines = changed_lines(self._stages[0][path] or b"", self._stages[stage][path] or b"")
+        why = f"{action} it as the issue asks"
+        return {"path": path, "action": action, "why": why, "lines": max(1, lines)}
 
     def _edits(self, told: Conversation, changed: Sequence[str]) -> list[dict[str, Any]]:
         now, goal = self._stages[told.number], self._stages[told.number + 1]
@@ -157,6 +160,3 @@ class Player:
                 for place, (name, arguments) in enumerate(calls)
             ]
         )
-
-
-__all__ = ["NotText", "Player", "at_head"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field, replace
-from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from app.domain.budget import Limits
 from app.domain.check import CheckResult, Counts, Standing
@@ -19,9 +18,12 @@ from app.domain.run import Attempt, Run
 from app.domain.state import Kind, State
 from tests.fakes.github import FakeGitHub, Files, tree_id
 from tests.fakes.hold import FakeHold
+from worker.attest.signing import Signer
+from worker.attest.statement import build
 from worker.config_file import config_of
 from worker.desk.kit import DeskKit, Read, Write
 
+SIGNER = Signer(Ed25519PrivateKey.generate())
 BODY = "add(1, 2) gives -1\n\n## Acceptance criteria\n- [ ] add(1, 2) gives 3\n"
 BEFORE = b"def add(a, b):\n    return a - b\n"
 AFTER = b"def add(a, b):\n    return a + b\n"
@@ -138,23 +140,13 @@ class Office:
             write=self.write or self.hub.write,
             event=self.events.get,
             config_of=config_of,
-            statement=statement,
-            sign=sign,
+            statement=build,
+            sign=SIGNER.sign,
             paused=lambda: self.paused,
             now=lambda: self.ms,
             owners=self.owners,
             ceiling=Limits(turns=40, dollars=20_000_000),
         )
-
-
-def statement(run: Run, commit: str) -> bytes:
-    assert run.verdict is not None
-    return json.dumps({"tree": run.verdict.tree, "commit": commit}, sort_keys=True).encode()
-
-
-def sign(data: bytes) -> dict[str, Any]:
-    digest = hashlib.sha256(data).hexdigest()
-    return {"payload": data.decode(), "signatures": [{"keyid": "k1", "sig": digest}]}
 
 
 def office() -> Office:

@@ -27,7 +27,7 @@ from tests.worker.sandbox.running import (
     sh,
     tar_of,
 )
-from worker.runner.boxes import SandboxClient
+from worker.runner.boxes import SandboxClient, _job
 
 __all__ = ["running"]
 
@@ -253,6 +253,28 @@ def test_a_full_sandbox_says_when_to_come_back() -> None:
         assert isinstance(aside.join(), Missing)
         until(lambda: containers("first") == 0)
         assert small.client.certify("second", small.image, sh("exit 2"), EMPTY, look).exit_code == 2
+
+
+@pytest.mark.docker
+def test_a_caller_that_hangs_up_in_mid_sending_frees_its_place() -> None:
+    engine_or_skip()
+    with service(concurrency=1) as small:
+        head = {"run": "r", "image": small.image, "job": _job(sh("exit 0"))}
+        text = json.dumps(head).encode()
+        body = struct.pack(">I", len(text)) + text + struct.pack(">Q", 1 << 20) + bytes(9)
+        for _ in range(2):
+            with socket.socket(socket.AF_UNIX) as raw:
+                raw.connect(small.socket)
+                raw.sendall(b"POST /certify HTTP/1.1\r\nhost: x\r\ncontent-length: 2000000\r\n\r\n")
+                raw.sendall(body)
+
+        def works() -> bool:
+            try:
+                return small.client.certify("r", small.image, sh("exit 0"), EMPTY, look).ms >= 0
+            except Unavailable:
+                return False
+
+        until(works)
 
 
 @pytest.mark.docker

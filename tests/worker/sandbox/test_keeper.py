@@ -59,6 +59,16 @@ def test_an_owner_reads_back_and_knows_the_living_from_the_dead(tmp_path: Path) 
     assert not alive(Owner(me.place, me.space, me.pid, "1"))  # the number was given again
 
 
+def test_equal_paths_in_different_folders_are_different_places(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    first = owner(folder / "s.sock", 1).place
+    assert owner(folder / "s.sock", 1).place == first
+    folder.rename(tmp_path / "away")
+    folder.mkdir()
+    assert owner(folder / "s.sock", 1).place != first
+
+
 @pytest.mark.parametrize("text", ["", "a", "a:b", "a:b:c:d", "a:b:1:", ":b:1:2"])
 def test_odd_owners_are_nobody(text: str) -> None:
     assert Owner.read(text) is None

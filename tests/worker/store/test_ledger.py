@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -410,6 +411,7 @@ def test_acknowledged_rows_survive_kill_9(redis_process: Server, ledger: Ledger)
         for goal in (40, 80, 120):
             while len(kept) < goal:
                 assert thread.is_alive()
+                time.sleep(0.005)
             redis_process.kill()  # the writer is in the middle of something
             redis_process.start()
     finally:

@@ -58,7 +58,10 @@ class Publisher:
         made = answers.commit_view(
             self._twice(lambda: self._client.call("create_commit", body=body)).data
         )
-        view = self.commit_view(made.sha)
+        try:
+            view = self.commit_view(made.sha)
+        except Missing as gone:
+            raise IntegrityError(f"GitHub named a commit that is not there: {gone}") from gone
         for one in (made, view):
             _same("commit's tree", one.tree, tree)
             _same("commit's parents", ",".join(one.parents), parent)

@@ -27,7 +27,7 @@ from worker.runner.agent.tally import Tally, counted, plus
 from worker.runner.agent.views import Views
 
 TOOLS_TOKENS = 4_000  # the tool list and what the provider adds, at most
-CHARS_A_TOKEN = 2  # for what the provider has not counted yet; real text has three to four
+BYTES_A_TOKEN = 2  # for what the provider has not counted yet; real text has three to four
 PARK_SECONDS = (5.0, 3_600.0)
 PARK_DEFAULT = 60.0
 _TOO_LONG = frozenset({400, 413})
@@ -100,6 +100,7 @@ class Loop:
                 f"The journal's edits make the tree {tree}, not {candidate.tree} as recorded.",
                 "The operator compares the journal with the object store before a new run.",
             )
+        self._views.derive(base, candidate)
 
     def _open(self, opening: Opening) -> None:
         self._note(
@@ -248,7 +249,7 @@ class Loop:
     def _tokens(self) -> int:
         """Input tokens of the next request, at most: what the provider counted last time, and what
         came since."""
-        new = self.talk.since_chars // CHARS_A_TOKEN
+        new = self.talk.since_bytes // BYTES_A_TOKEN
         return (self.talk.last_tokens or TOOLS_TOKENS) + new + 500
 
     # -- accounts ------------------------------------------------------------------------------

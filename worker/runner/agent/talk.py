@@ -86,7 +86,7 @@ class Talk:
     asked: Mapping[str, Any] | None = None
     answer: str | None = None
     last_tokens: int = 0
-    since_chars: int = 0
+    since_bytes: int = 0
 
     @property
     def open_call(self) -> Call | None:
@@ -149,7 +149,7 @@ def _noted(talk: Talk, data: Mapping[str, Any]) -> Talk:
             prompts=data["prompts"],
             state=State(data["state"]),
             messages=(_user([_text(data["first"])]),),
-            since_chars=len(data["system"]) + len(data["first"]),
+            since_bytes=_bytes(data["system"]) + _bytes(data["first"]),
         )
     if data.get("agent") == "nudge":
         return replace(talk, messages=_said(talk.messages, data["text"]), owes_nudge=False)
@@ -186,7 +186,7 @@ def _replied(talk: Talk, data: Mapping[str, Any]) -> Talk:
         paused=talk.paused + 1 if stop == "pause_turn" else 0,
         overflow=False,
         last_tokens=_tokens(data["usage"]),
-        since_chars=0,
+        since_bytes=0,
     )
 
 
@@ -209,7 +209,7 @@ def _resulted(talk: Talk, data: Mapping[str, Any]) -> Talk:
         else talk.paths,
         idle=talk.idle + 1 if "idle" in effect else talk.idle,
         log=Log(**effect["log"]) if "log" in effect else talk.log,
-        since_chars=talk.since_chars + len(data["text"]),
+        since_bytes=talk.since_bytes + _bytes(data["text"]),
         asked=None if call.name == "ask" else talk.asked,
     )
     if len(results) == len(talk.calls):
@@ -251,7 +251,7 @@ def _compacted(talk: Talk) -> Talk:
         stop="",
         compacted_in=talk.replies,
         last_tokens=0,
-        since_chars=sum(size_of(m) for m in messages) + len(talk.system),
+        since_bytes=sum(_size(m) for m in messages) + _bytes(talk.system),
     )
 
 
@@ -269,12 +269,15 @@ def _short_block(block: Message) -> Message:
     return {**block, "content": left}
 
 
-def size_of(message: Message) -> int:
-    """Characters of a message, for estimates."""
+def _size(message: Message) -> int:
     return sum(
-        len(str(b.get("content") or b.get("text") or b.get("input") or "")) + 40
+        _bytes(str(b.get("content") or b.get("text") or b.get("input") or "")) + 40
         for b in message["content"]
     )
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _said(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.domain.edit import EXECUTABLE, FILE, Entry
+from app.domain.edit import EXECUTABLE, FILE, Candidate, Entry
 from app.domain.errors import Missing
 from app.domain.ports import Objects
 
@@ -23,10 +23,24 @@ class Views:
         known = self._files.get(tree)
         if known is None:
             known = {entry.path: entry for entry in self._objects.entries(tree)}
-            self._files[tree] = known
-            while len(self._files) > _KEPT:
-                del self._files[next(iter(self._files))]
+            self._keep(tree, known)
         return known
+
+    def _keep(self, tree: str, files: Mapping[str, Entry]) -> None:
+        self._files[tree] = files
+        while len(self._files) > _KEPT:
+            del self._files[next(iter(self._files))]
+
+    def derive(self, base: str, candidate: Candidate) -> None:
+        """Know the files of a candidate from those of its base, instead of walking its tree. The
+        changed entries have no object id here; nobody who reads by path needs one."""
+        files = dict(self.files(base))
+        for change in candidate.changes:
+            files.pop(change.path, None)
+            if change.blob:
+                size = len(self._objects.read(candidate.tree, change.path))
+                files[change.path] = Entry(change.path, change.mode, "", size)
+        self._keep(candidate.tree, dict(sorted(files.items())))
 
     def read(self, tree: str, path: str) -> tuple[bytes, int] | None:
         """Bytes and mode of a path, None where there is nothing. A link's bytes are empty: its

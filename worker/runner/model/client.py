@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -63,6 +64,7 @@ class AnthropicModel:
         self._address = base_url
         self._timeout = httpx2.Timeout(stall, connect=connect, pool=connect)
         self._client: anthropic.Anthropic | None = None
+        self._thread: ThreadPoolExecutor | None = None
         self._whole = whole
         self._patience = patience
         self._effort = effort
@@ -72,6 +74,7 @@ class AnthropicModel:
 
     def close(self) -> None:
         """Give the connections back."""
+        self._drop_thread()
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -86,6 +89,7 @@ class AnthropicModel:
         lost = Usage()
         for attempt in itertools.count():
             growing = Growing()
+            look()
             try:
                 reply = self._once(parameters, growing, look)
             except _BROKEN as error:
@@ -112,6 +116,17 @@ class AnthropicModel:
             )
         return self._client
 
+    def _reader(self) -> ThreadPoolExecutor:
+        """The thread that reads; one that was left in mid-stream is never used again."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
+        return self._thread
+
+    def _drop_thread(self) -> None:
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+            self._thread = None
+
     def _parameters(self, request: Request) -> dict[str, Any]:
         parameters: dict[str, Any] = {
             "model": request.model,
@@ -129,7 +144,7 @@ class AnthropicModel:
     def _once(
         self, parameters: Mapping[str, Any], growing: Growing, look: Callable[[], None]
     ) -> Reply:
-        reading = _Reading(self._sdk(), parameters)
+        reading = _Reading(self._reader(), self._sdk(), parameters)
         began = looked = self._monotonic()
         try:
             for event in reading.events():
@@ -146,7 +161,8 @@ class AnthropicModel:
             else:
                 reading.check()
         finally:
-            reading.leave()
+            if not reading.leave():
+                self._drop_thread()
         content = growing.whole()
         return Reply(content, growing.stop_reason, growing.spent(), growing.id)
 
@@ -157,7 +173,6 @@ class AnthropicModel:
 
     def _wait(self, seconds: float, look: Callable[[], None]) -> None:
         until = self._monotonic() + seconds
-        look()
         while (left := until - self._monotonic()) > 0:
             self._sleep(min(left, LOOK_EVERY))
             look()
@@ -166,13 +181,16 @@ class AnthropicModel:
 class _Reading:
     """One attempt, read in a thread; events come out as plain mappings."""
 
-    def __init__(self, client: anthropic.Anthropic, parameters: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        thread: ThreadPoolExecutor,
+        client: anthropic.Anthropic,
+        parameters: Mapping[str, Any],
+    ) -> None:
         self._queue: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._stream: anthropic.Stream[Any] | None = None
         self._left = False
-        pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
-        self._done: Future[None] = pool.submit(self._read, client, parameters)
-        pool.shutdown(wait=False)
+        self._done: Future[None] = thread.submit(self._read, client, parameters)
 
     def _read(self, client: anthropic.Anthropic, parameters: Mapping[str, Any]) -> None:
         try:
@@ -203,19 +221,16 @@ class _Reading:
         """Raise what ended the stream, if anything did."""
         self._done.result()
 
-    def leave(self) -> None:
-        """Stop reading at once; the thread ends by itself. A finished stream goes back to the
-        pool, any other connection is shut, since it may still have half a reply in it."""
+    def leave(self) -> bool:
+        """Stop reading at once; False when the thread is still at it and will end by itself. A
+        finished stream's connection goes back to the pool, any other is shut, since it may still
+        have half a reply in it."""
         self._left = True
-        if self._stream is None or self._ended():
-            return
-        network = self._stream.response.extensions.get("network_stream")
-        plug = network.get_extra_info("socket") if network is not None else None
-        if isinstance(plug, socket.socket):
-            try:
-                plug.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                return  # it was closed meanwhile, which is what we want
+        if self._ended():
+            return True
+        if self._stream is not None:
+            _pull(self._stream)
+        return False
 
     def _ended(self) -> bool:
         """Whether the stream came to its own end within a moment."""
@@ -224,3 +239,12 @@ class _Reading:
         except TimeoutError:
             return False
         return True
+
+
+def _pull(stream: anthropic.Stream[Any]) -> None:
+    """Shut the socket under a stream, which wakes whoever waits for its next byte."""
+    network = stream.response.extensions.get("network_stream")
+    plug = network.get_extra_info("socket") if network is not None else None
+    if isinstance(plug, socket.socket):
+        with suppress(OSError):  # closed meanwhile, which is what we want
+            plug.shutdown(socket.SHUT_RDWR)

@@ -154,6 +154,8 @@ class Growing:
     def _finished(self, index: int) -> dict[str, Any]:
         block = self.blocks[index]
         if block["type"] == "tool_use":
+            if not all(isinstance(block.get(key), str) and block[key] for key in ("id", "name")):
+                raise Cut("a tool call came without its id or name")
             block = {**block, "input": _arguments(block, "".join(self.inputs.get(index, ())))}
         return {key: _deep(value) for key, value in block.items() if value is not None}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -106,6 +107,8 @@ def fetch(repo: pygit2.Repository, url: str, token: str, commit: str, ref: str, 
         remote.fetch([f"+{commit}:{ref}"], callbacks=callbacks, depth=1, message="fetch")
     except (pygit2.GitError, ValueError, KeyError) as error:
         raise _fault(str(error), commit) from None
+    finally:
+        (Path(repo.path) / "FETCH_HEAD").unlink(missing_ok=True)  # it would name the server
     found = repo.references.get(ref)
     if found is None:
         raise Missing(f"The git server sent no commit {commit}.", 404)

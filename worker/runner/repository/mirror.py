@@ -41,7 +41,7 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
             pygit2.init_repository(str(path), bare=True, initial_head="none")
         self._repo = pygit2.Repository(str(path))
-        self._listings: OrderedDict[str, tuple[Entry, ...]] = OrderedDict()
+        self._listings: OrderedDict[str, dict[str, Entry]] = OrderedDict()
 
     def fetch(self, url: str, token: str, commit: str) -> str:
         """Bring one commit, depth 1; its tree id. A commit that is here already is not asked for.
@@ -66,9 +66,13 @@ class Store:
     def entries(self, tree_id: str) -> tuple[Entry, ...]:
         """All entries that are not trees, sorted by path, with sizes. Raises
         `Halt(BASE_INVALID)` as `validate` does."""
+        return tuple(self._listing(tree_id).values())
+
+    def _listing(self, tree_id: str) -> dict[str, Entry]:
+        """Entries by path, in the order of paths; kept, since the id fixes them."""
         if tree_id not in self._listings:
-            found = [Entry(*one) for one in tree.sizes(self._repo, tree_id)]
-            self._listings[tree_id] = tuple(sorted(found, key=lambda entry: entry.path))
+            found = sorted(tree.sizes(self._repo, tree_id))
+            self._listings[tree_id] = {one[0]: Entry(*one) for one in found}
             if len(self._listings) > _KEPT:
                 self._listings.popitem(last=False)
         self._listings.move_to_end(tree_id)
@@ -76,10 +80,10 @@ class Store:
 
     def read(self, tree_id: str, path: str) -> bytes:
         """A regular file's bytes. Raises `Missing` for anything else; no link is followed."""
-        mode, oid = tree.lookup(self._repo, tree_id, path)
-        if mode not in (FILE, EXECUTABLE):
-            raise Missing(f"{shown(path)} is a folder, a link or a submodule, not a file.")
-        return self.blob(oid)
+        entry = self._listing(tree_id).get(path)
+        if entry is None or entry.mode not in (FILE, EXECUTABLE):
+            raise Missing(f"There is no file {shown(path)} in this tree.")
+        return tree.blob(self._repo, entry.oid)
 
     def blob(self, oid: str) -> bytes:
         """The bytes of a blob by its id. Raises `Missing`."""

@@ -27,7 +27,7 @@ class PatternRefused(ValueError):
     """A pattern that is not searched for; the text is the answer to the model."""
 
 
-def tester(pattern: str, regex: bool) -> tuple[Callable[[str], Any], int]:
+def matcher(pattern: str, regex: bool) -> tuple[Callable[[str], Any], int]:
     """(what tells whether a line is a hit, the longest line that it may be asked about).
 
     Raises `PatternRefused`.

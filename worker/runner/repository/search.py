@@ -10,7 +10,7 @@ from typing import Protocol
 
 from app.domain.edit import EXECUTABLE, FILE, Entry
 from app.domain.glob import match
-from worker.runner.repository.pattern import PatternRefused, tester
+from worker.runner.repository.pattern import PatternRefused, matcher
 
 __all__ = ["Found", "Hit", "PatternRefused", "Searcher", "narrowed"]
 
@@ -93,7 +93,7 @@ class Searcher:
         names vendored or generated files searches them too. `look` is called for each file and may
         raise. Raises `PatternRefused`.
         """
-        hit, longest = tester(pattern, regex)
+        hit, longest = matcher(pattern, regex)
         chosen, skipped = narrowed(self._objects.entries(tree), glob)
         end = self._clock() + SECONDS
         hits: list[Hit] = []

@@ -37,15 +37,14 @@ def pack(
     ) as tar:
         for path in sorted(there.keys() | extra.keys() | folders):
             entry = there.get(path)
+            executable = entry is not None and entry.mode == EXECUTABLE
             if path in folders or (entry and entry.mode == GITLINK):
                 tar.addfile(_member(path, tarfile.DIRTYPE, 0o755))
-            elif path in extra:
-                executable = entry is not None and entry.mode == EXECUTABLE
-                _add(tar, path, 0o755 if executable else 0o644, extra[path])
             elif entry and entry.mode == LINK:
                 _link(tar, path, data_of(entry.oid))
-            elif entry:
-                _add(tar, path, 0o755 if entry.mode == EXECUTABLE else 0o644, data_of(entry.oid))
+            else:
+                data = extra[path] if path in extra else data_of(there[path].oid)
+                _add(tar, path, 0o755 if executable else 0o644, data)
     return out.getvalue()
 
 

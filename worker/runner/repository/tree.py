@@ -17,21 +17,6 @@ _LOOK = 8_000  # bytes that git looks at to tell a binary file
 _Wanted = Mapping[str, tuple[int, str] | None]  # path -> (mode, blob id), None deletes
 
 
-def lookup(repo: pygit2.Repository, tree: str, path: str) -> tuple[int, str]:
-    """(mode, object id) of a path, no link followed. Raises `Missing`."""
-    mode, oid = TREE, tree
-    for name in path.split("/"):
-        if mode != TREE:
-            break
-        found = next((entry for entry in listing(repo, oid) if entry[0] == name), None)
-        if found is None:
-            break
-        _, mode, oid = found
-    else:
-        return mode, oid
-    raise Missing(f"There is no {shown(path)} in this tree.")
-
-
 def rebuilt(repo: pygit2.Repository, tree: str) -> None:
     """Assert that every folder keeps its id when libgit2 writes it again. Raises
     `Halt(BASE_INVALID)`."""

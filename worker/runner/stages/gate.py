@@ -14,6 +14,7 @@ from app.domain.errors import Halt, Reason
 from app.domain.gate import Exhibits, judge
 from app.domain.plan import Plan
 from app.domain.policy import Rules, rules_of
+from app.domain.record import BLOB_CAP, Kept
 from app.domain.redact import secret_kinds
 from app.domain.run import Run, Snapshot
 from app.domain.state import Signal
@@ -59,9 +60,19 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 halt=run.halt,
             )
         )
+        _show(kit, snapshot.base_tree, candidate.tree, deltas)
         return replace(charged(run, ms), verdict=verdict).moved(Signal.DONE)
 
     return stage
+
+
+def _show(kit: CheckKit, base: str, tree: str, deltas: Sequence[Delta]) -> None:
+    """Leave what people are shown of the change where the desk finds it: it has no objects."""
+    rows = [[one.path, one.old_mode, one.new_mode, one.added, one.removed] for one in deltas]
+    kit.hold.note(Kept.NOTE, {"deltas": rows})
+    patch = kit.objects.diff(base, tree)
+    if len(patch) <= BLOB_CAP:
+        kit.hold.note(Kept.NOTE, {"patch": kit.hold.put(patch)})
 
 
 def _free_of_blocked(deltas: Sequence[Delta], rules: Rules) -> None:

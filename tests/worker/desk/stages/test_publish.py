@@ -26,8 +26,9 @@ from tests.fakes.hold import FakeHold
 from tests.standins.github import GitHubStandin
 from tests.standins.github_world import FILES as WORLD_FILES
 from tests.standins.github_world import REPO, Acme
-from tests.worker.desk.made import AFTER, Office, new_run, office, ready
+from tests.worker.desk.made import AFTER, SIGNER, Office, new_run, office, ready
 from tests.worker.desk.ways import access_to
+from worker.attest.verify import public_key, subjects, verify
 from worker.desk.stages.publish import publish
 
 BRANCH = "agent/issue-1-abc"
@@ -113,7 +114,7 @@ def test_the_checked_tree_becomes_a_draft_with_its_evidence(world: Acme) -> None
     assert (check["name"], check["conclusion"]) == ("patchwarrant/evidence", "success")
     assert check["external_id"] == "abc" and TREE in json.dumps(check["output"])
     (sticky,) = made.hub.comments(REPO, 1)
-    assert f"/pull/{run.publication.pull}" in sticky["body"]
+    assert f"#{run.publication.pull}" in sticky["body"]
 
 
 def test_the_signed_statement_names_commit_and_tree_and_is_kept_by_its_hash(world: Acme) -> None:
@@ -122,8 +123,8 @@ def test_the_signed_statement_names_commit_and_tree_and_is_kept_by_its_hash(worl
     kept = made.desk.hold.intents["statement"]["envelope"]
     data = made.desk.hold.blobs[kept]
     assert hashlib.sha256(data).hexdigest() == kept
-    statement = json.loads(json.loads(data)["payload"])
-    assert statement == {"tree": TREE, "commit": run.publication.commit}
+    statement = verify(json.loads(data), public_key(SIGNER.public_pem))
+    assert subjects(statement) == (TREE, run.publication.commit)
     assert kept in made.hub.pull(REPO, run.publication.pull)["body"]
     assert kept in json.dumps(made.hub.check_runs(REPO, run.publication.commit))
 

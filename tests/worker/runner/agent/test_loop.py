@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -369,3 +370,23 @@ def test_whatever_the_model_and_the_tools_do_every_request_is_well_formed(
             break
     for request in model.requests:
         paired(request.messages)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(replies=REPLIES, cut=st.integers(0, 60))
+def test_wherever_any_run_is_cut_the_next_worker_asks_for_the_very_next_reply(
+    tmp_path_factory: pytest.TempPathFactory, replies: Any, cut: int
+) -> None:
+    w = world(tmp_path_factory.mktemp("w"))
+    script: list[Made] = [reply(*calls, stop=stop) for calls, stop in replies]
+
+    def worked() -> list[Request]:
+        model = ScriptedModel([[*script, reply(("finish", WORDS))]])
+        with suppress(Stop, AssertionError):
+            locate(w.kit(model))(w.run())
+        return model.requests
+
+    asked = worked()
+    w.hold.journal = w.hold.journal[:cut]
+    paid = sum(entry.kind is Kept.MODEL for entry in w.hold.journal)
+    assert worked() == asked[paid:]

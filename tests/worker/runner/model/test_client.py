@@ -237,7 +237,7 @@ def test_a_stalled_stream_still_looks_and_a_cancel_ends_it_at_once(
 
     def look() -> None:
         looks.append(time.monotonic() - began)
-        if len(looks) == 2:
+        if len(looks) == 3:
             raise Halt(Reason.CANCELLED, "cancelled")
 
     with pytest.raises(Halt):

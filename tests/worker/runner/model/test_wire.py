@@ -138,6 +138,14 @@ def test_an_event_out_of_place_breaks_the_stream(event: dict[str, Any]) -> None:
         grown(event)
 
 
+@pytest.mark.parametrize("wrong", [{"id": None}, {"name": ""}, {"id": 7}])
+def test_a_call_without_id_or_name_breaks_the_reply(wrong: dict[str, Any]) -> None:
+    start, *rest = tool("{}")
+    broken = {**start, "content_block": {**start["content_block"], **wrong}}
+    with pytest.raises(Cut, match="id or name"):
+        grown(broken, *rest).whole()
+
+
 def test_a_reply_without_measure_breaks_the_stream() -> None:
     big = {"type": "input_json_delta", "partial_json": "x" * 2_500_000}
     event = {"type": "content_block_delta", "index": 0, "delta": big}

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import base64
 import os
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import create_server
 
 import pygit2
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from app.domain.errors import IntegrityError, Missing, Refused, Unavailable
+from app.domain.errors import Missing, Refused, Unavailable
 from tests.standins.github import GitHubStandin
 from tests.standins.github_world import REPO, Acme, acme
 from tests.worker.runner.repository.plumbing import Git
@@ -101,15 +106,20 @@ def test_an_unknown_commit_is_missing_and_leaves_nothing(
     assert git.text("for-each-ref") == ""
 
 
-def test_a_tree_or_tag_id_is_no_commit(store: Store, world: Acme, url: str, token: str) -> None:
-    there = remote(world)
+def test_a_tree_or_tag_id_is_no_commit(
+    store: Store, git: Git, world: Acme, url: str, token: str
+) -> None:
     tag = f"object {world.head}\ntype commit\ntag v1\ntagger A <a@example.org> 0 +0000\n\nt\n"
-    for oid in (
-        there.text("rev-parse", f"{world.head}^{{tree}}"),
-        there.text("hash-object", "-t", "tag", "-w", "--stdin", data=tag.encode()),
-    ):
-        with pytest.raises((Missing, Refused, IntegrityError, Unavailable)):
-            store.fetch(url, token, oid)
+    for place in (remote(world), git):  # there, and in a store that has it already
+        store.fetch(url, token, world.head)
+        tree = place.text("rev-parse", f"{world.head}^{{tree}}")
+        tag_id = place.text("hash-object", "-t", "tag", "-w", "--stdin", data=tag.encode())
+        for oid in (tree, tag_id):
+            if place is git:
+                git.run("update-ref", f"refs/base/{oid}", oid)
+            with pytest.raises((Missing, Unavailable)) as stopped:
+                store.fetch(url, token, oid)
+            assert place is not git or "not a commit" in str(stopped.value)
 
 
 def test_a_bad_token_is_refused_after_one_try(store: Store, world: Acme, url: str) -> None:
@@ -188,12 +198,17 @@ def test_configuration_of_user_and_machine_is_not_read(
 
 
 @contextmanager
-def server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def server(
+    handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
     made = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    made.handle_error = lambda *_: None  # type: ignore[method-assign]
+    if tls:
+        made.socket = tls.wrap_socket(made.socket, server_side=True)
     thread = threading.Thread(target=made.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{made.server_port}"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{made.server_port}"
     finally:
         made.shutdown()
         thread.join()
@@ -283,6 +298,44 @@ def test_nonsense_is_an_unavailable_server(store: Store, world: Acme, body: byte
         store.fetch(f"{url}/x.git", "t", world.head)
 
 
+def test_an_untrusted_certificate_is_refused_before_the_token_goes_out(
+    store: Store, world: Acme, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    class Asks(Quiet):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.answer(401, {"WWW-Authenticate": 'Basic realm="x"'})
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(self_signed(tmp_path / "own.pem"))
+    with server(Asks, context) as url, pytest.raises(Refused, match="certificate"):
+        store.fetch(f"{url}/x.git", "ghs_secret", world.head)
+    assert not asked
+
+
+def self_signed(path: Path) -> Path:
+    """A key and a certificate for 127.0.0.1 that nobody vouches for."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    path.write_bytes(key.private_bytes(pem, *plain) + made.public_bytes(pem))
+    return path
+
+
 def test_a_server_that_says_nothing_times_out(
     store: Store, world: Acme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,11 +361,15 @@ def test_nobody_listening_is_unavailable(store: Store, world: Acme) -> None:
     [
         "http://example.org/x.git",
         "http://10.0.0.1/x.git",
+        "http://localhost.evil.org/x.git",
         "git://127.0.0.1/x",
         "/tmp/x",
         "file:///x",
-    ]
-    + ["ssh://git@example.org/x", "ext::sh -c true", "https://user:pw@example.org/x", ""],
+        "ssh://git@example.org/x",
+        "ext::sh -c true",
+        "https://user:pw@example.org/x",
+        "",
+    ],
 )
 def test_a_token_goes_to_https_only(store: Store, url: str) -> None:
     with pytest.raises(Refused):

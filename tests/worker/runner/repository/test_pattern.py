@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worker.runner.repository.pattern import MAX_LINE, PatternRefused, tester
+from worker.runner.repository.pattern import MAX_LINE, PatternRefused, matcher
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ from worker.runner.repository.pattern import MAX_LINE, PatternRefused, tester
     ],
 )
 def test_ordinary_expressions_are_searched_for(pattern: str, line: str, hit: bool) -> None:
-    test, longest = tester(pattern, regex=True)
+    test, longest = matcher(pattern, regex=True)
     assert bool(test(line)) is hit
     assert longest > 100
 
 
 def test_literal_text_is_literal() -> None:
-    test, longest = tester("a.*(", regex=False)
+    test, longest = matcher("a.*(", regex=False)
     assert test("x = a.*(b)")
     assert not test("abc(")
     assert longest == MAX_LINE
@@ -81,18 +81,18 @@ def test_literal_text_is_literal() -> None:
 )
 def test_what_could_run_away_or_is_none_is_refused(pattern: str) -> None:
     with pytest.raises(PatternRefused):
-        tester(pattern, regex=True)
+        matcher(pattern, regex=True)
 
 
 @pytest.mark.parametrize("pattern", ["", "a\nb", "a" * 301])
 def test_literal_text_is_one_short_line(pattern: str) -> None:
     with pytest.raises(PatternRefused):
-        tester(pattern, regex=False)
+        matcher(pattern, regex=False)
 
 
 @pytest.mark.parametrize("pattern", [r".*.*.*x", r"\w*\w*\w*\w*=", r"(.+)(.+)(.+)(.+)#", "a*a*a*b"])
 def test_the_more_it_repeats_the_shorter_the_lines(pattern: str) -> None:
-    test, longest = tester(pattern, regex=True)
+    test, longest = matcher(pattern, regex=True)
     assert longest < 700
     start = time.perf_counter()
     assert not test("a" * longest)
@@ -110,7 +110,7 @@ PIECES = st.lists(
 @given(PIECES)
 def test_whatever_is_accepted_ends_soon(pattern: str) -> None:
     try:
-        test, longest = tester(pattern, regex=True)
+        test, longest = matcher(pattern, regex=True)
     except PatternRefused:
         return
     start = time.perf_counter()

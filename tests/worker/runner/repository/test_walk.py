@@ -8,6 +8,7 @@ from app.domain.edit import EXECUTABLE, GITLINK, LINK
 from app.domain.errors import Halt, Reason
 from tests.worker.runner.repository.plumbing import EMPTY, Git
 from worker.runner.repository import Store, walk
+from worker.runner.repository.tree import rebuilt
 
 ODD_NAMES = {
     "café.txt": b"1",
@@ -131,3 +132,21 @@ def test_depth_and_number_of_entries_are_bounded(
     store.validate(wide)
     monkeypatch.setattr(walk, "MAX_ENTRIES", 11)
     assert "over 11 entries" in refused(Store(git.path), wide)
+
+
+def test_writing_every_folder_again_would_show_what_the_walk_overlooked(
+    store: Store, git: Git
+) -> None:
+    x = git.blob(b"x")
+    disorder = git.raw(("100644", b"b", x), ("100644", b"a", x))
+    for tree in (disorder, git.raw(("40000", b"d", disorder))):
+        with pytest.raises(Halt, match="written again"):
+            rebuilt(store._repo, tree)
+    rebuilt(store._repo, git.tree({"a/b": b"1", "c": b"2"}))
+
+
+def test_listings_are_kept_for_some_trees_only(store: Store, git: Git) -> None:
+    trees = [git.tree({f"f{n}": b"x"}) for n in range(20)]
+    for _ in range(2):
+        assert [store.entries(tree)[0].path for tree in trees] == [f"f{n}" for n in range(20)]
+    assert len(store._listings) < 20

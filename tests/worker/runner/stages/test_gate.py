@@ -10,6 +10,7 @@ import pytest
 from app.domain.check import Outcome, Standing
 from app.domain.errors import Halt, HaltRecord, Reason
 from app.domain.evidence import Result
+from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH
 from app.domain.run import Run
 from app.domain.state import Signal, State
@@ -51,7 +52,7 @@ def verified(world: World, run: Run, **files: bytes | None) -> Run:
 
 
 def phases(world: World) -> list[str]:
-    return [entry.data["phase"] for entry in world.hold.entries()]
+    return [e.data["phase"] for e in world.hold.entries() if e.kind is Kept.CHECK]
 
 
 def test_a_good_change_passes_on_its_own_tree(world: World) -> None:
@@ -61,6 +62,11 @@ def test_a_good_change_passes_on_its_own_tree(world: World) -> None:
     assert (run.verdict.result, run.verdict.wall) == (Result.PASSED, "")
     assert run.verdict.tree == run.candidate.tree
     assert phases(world) == ["baseline", "verify"]  # no test was touched: one run serves both
+    notes = [entry.data for entry in world.hold.entries() if entry.kind is Kept.NOTE]
+    assert {"deltas": [["pkg/a.py", 0o100644, 0o100644, 1, 1]]} in notes
+    patches = [world.hold.get(note["patch"]) for note in notes if "patch" in note]
+    assert len(patches) == 1
+    assert b"+two" in patches[0]
 
 
 def test_a_failing_check_is_never_passed(world: World) -> None:

@@ -108,10 +108,12 @@ def _accepted(bench: Bench, plan: Plan, written: Written) -> Answer:
     problem = size_problem(plan, objects.deltas(bench.base, tree), bench.limits, bench.rules)
     if problem:
         return refused(f"Nothing was changed. {problem}")
+    candidate = Candidate(tree, changes)
+    bench.views.derive(bench.base, candidate)
     lines = [_line(path, data) for path, (_mode, data) in sorted(written.items())]
     return Answer(
         f"Accepted: the candidate is tree {tree} now.\n" + "\n".join(lines),
-        effect={"candidate": candidate_json(Candidate(tree, changes))},
+        effect={"candidate": candidate_json(candidate)},
     )
 
 

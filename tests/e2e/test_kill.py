@@ -1,0 +1,121 @@
+"""kill -9 of a whole role at many points: one pull request, one branch, no container left.
+
+A point is reached by waiting for what the ledger or GitHub's stand-in shows, with delays that hold
+the door open; then every process of the role is killed at once and the role is started again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from app.domain import record
+from app.domain.evidence import Result
+from app.domain.run import Run
+from app.domain.state import State
+from tests.e2e.conftest import FIX, WRONG, Town
+
+pytestmark = pytest.mark.docker
+
+
+@dataclass(frozen=True)
+class Point:
+    """Which role dies, once `reached(town, run)` holds; `slow` opens the window beforehand."""
+
+    role: str
+    reached: Callable[[Town, Run], bool]
+    slow: Callable[[Town], None] = lambda _town: None
+
+
+def state(wanted: State) -> Callable[[Town, Run], bool]:
+    return lambda _town, run: run.state is wanted
+
+
+def journalled(kind: record.Kept, count: int) -> Callable[[Town, Run], bool]:
+    def reached(town: Town, run: Run) -> bool:
+        return sum(e.kind is kind for e in town.up.ledger.journal(run.id)) >= count
+
+    return reached
+
+
+def intended(key: str) -> Callable[[Town, Run], bool]:
+    """The write was recorded as about to be sent, and its answer has not come."""
+
+    def reached(town: Town, run: Run) -> bool:
+        with town.up.redis.client() as client:
+            rows = client.hgetall(record.intents_key(run.id))
+        assert isinstance(rows, dict)
+        return any(name.decode().startswith(key) for name in rows)
+
+    return reached
+
+
+def thinking(town: Town) -> None:
+    assert town.up.model is not None
+    town.up.model.latency(seconds=0.7)
+
+
+def slow_post(path: str) -> Callable[[Town], None]:
+    """GitHub does the work and answers late: the worker dies while it waits."""
+    return lambda town: town.up.hub.fault("delay", path, method="POST", seconds=1.5)
+
+
+POINTS = {
+    "desk admits": Point("desk", state(State.ADMIT), slow_post("/comments$")),
+    "runner takes the baseline": Point("runner", state(State.PREPARE)),
+    "runner looks around": Point("runner", state(State.LOCATE), thinking),
+    "runner plans": Point("runner", state(State.PLAN), thinking),
+    "runner edits": Point("runner", state(State.EDIT), thinking),
+    "runner between two replies": Point("runner", journalled(record.Kept.MODEL, 3), thinking),
+    "runner verifies": Point("runner", journalled(record.Kept.CHECK, 2)),
+    "sandbox in a check": Point("sandbox", state(State.PREPARE)),
+    "desk makes the commit": Point("desk", state(State.PUBLISH), slow_post("/git/commits$")),
+    "desk makes the branch": Point("desk", intended("branch"), slow_post("/git/refs$")),
+    "desk opens the pull request": Point("desk", intended("pull"), slow_post("/pulls$")),
+    "desk writes the check run": Point("desk", intended("check"), slow_post("/check-runs$")),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, name: str) -> None:
+    point = POINTS[name]
+    repository = town.repository()
+    town.patches(repository, WRONG, FIX)
+    point.slow(town)
+    number = town.ask(repository)
+    run = town.up.await_run(lambda run: run.repository.full_name == repository, 30)
+
+    def reached() -> bool:
+        now = town.up.ledger.run(run.id)
+        assert now is not None
+        assert not now.explained, "the run ended before the point was reached"
+        return point.reached(town, now)
+
+    town.up.await_true(reached, 60)
+    town.up.kill(point.role)
+    town.up.start(point.role)
+
+    ended = town.end(repository, number, seconds=150)
+    assert ended.state is State.COMPLETE
+    assert ended.verdict is not None
+    assert ended.verdict.result is Result.PASSED
+    assert len(town.up.hub.pulls(repository)) == 1
+    branches = [ref for ref in town.up.hub.refs(repository) if "agent/" in ref]
+    assert len(branches) == 1
+    marked = [c["body"] for c in town.up.hub.comments(repository, number)]
+    assert len([body for body in marked if "patchwarrant:status" in body]) == 1
+    checks = town.up.hub.check_runs(repository, ended.publication.commit)
+    assert len([c for c in checks if c["name"] == "patchwarrant/evidence"]) == 1
+    town.up.await_true(lambda: town.up.containers(ended.id) == [], 30)
+    no_reply_was_paid_twice(town, ended)
+
+
+def no_reply_was_paid_twice(town: Town, run: Run) -> None:
+    """A reply that was recorded is never asked for again: at most one request was repeated."""
+    assert town.up.model is not None
+    asked = len(town.up.model.requests())
+    assert asked <= run.spend.calls + 1
+    kept = [e for e in town.up.ledger.journal(run.id) if e.kind is record.Kept.MODEL]
+    assert len(kept) == run.spend.calls

@@ -1,0 +1,149 @@
+"""An event becomes one run, or one short note, on the real ledger."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+
+import pytest
+from redis import Redis
+
+from app.domain.errors import Unavailable, Waiting
+from app.domain.event import Event, Person
+from app.domain.run import Publication, Wait
+from app.domain.state import State
+from tests.fakes.github import FakeGitHub
+from tests.worker.desk.made import event, office
+from worker.desk.events import EventDesk, handle_event
+from worker.store.ledger import Ledger
+
+
+@dataclass
+class Front:
+    """A ledger, a GitHub in memory, and an event desk over both."""
+
+    ledger: Ledger
+    hub: FakeGitHub
+    desk: EventDesk = field(init=False)
+
+    def __post_init__(self) -> None:
+        numbers = itertools.count(1)
+        self.desk = EventDesk(
+            ledger=self.ledger,
+            write=self.hub.write,
+            new_run_id=lambda: f"run{next(numbers)}",
+            now=self.ledger.now,
+            owners=frozenset({"acme"}),
+            read=self.hub.read,
+        )
+
+    def send(self, key: str, **change: object) -> str | None:
+        sent: Event = replace(event(), key=key, **change)  # type: ignore[arg-type]
+        self.ledger.add_event(sent)
+        return handle_event(key, self.desk)
+
+    def notes(self) -> list[str]:
+        return [c.body for c in self.hub.comments]
+
+
+@pytest.fixture
+def front(redis: Redis) -> Front:
+    return Front(Ledger(redis), office().hub)
+
+
+def test_a_labelled_issue_opens_a_run(front: Front) -> None:
+    run_id = front.send("k1")
+    assert run_id == "run1"
+    run = front.ledger.run("run1")
+    assert run is not None and run.state is State.ADMIT and run.change == "run1"
+    assert run.requester.login == "alice" and run.event == "k1"
+    assert front.notes() == [] and front.ledger.unhandled_events(10) == []
+
+
+def test_the_same_event_again_wakes_the_same_run(front: Front) -> None:
+    assert front.send("k1") == "run1"
+    assert handle_event("k1", front.desk) == "run1"
+    assert len(front.ledger.runs(10)) == 1
+
+
+def test_a_second_label_while_a_run_is_at_work_gets_one_short_note(front: Front) -> None:
+    front.send("k1")
+    assert front.send("k2") is None and front.send("k3") is None
+    (note,) = front.notes()
+    assert "run1" in note and len(note) < 400
+    assert "agent:fix" not in front.hub.issues[1].labels
+    assert front.ledger.unhandled_events(10) == []
+
+
+def test_a_label_while_a_pull_request_is_open_is_told_where_to_go(front: Front) -> None:
+    front.send("k1")
+    lease = front.ledger.claim("run1", "desk", 10_000)
+    assert lease is not None
+    ended = replace(
+        lease.run, state=State.COMPLETE, explained=True, publication=Publication("b", "c", 7, "u")
+    )
+    front.ledger.save(lease, ended, release=True)
+    assert front.send("k2") is None and front.send("k3") is None
+    (note,) = front.notes()
+    assert "#7" in note and "/agent revise" in note
+
+
+def waiting_run(front: Front) -> None:
+    front.send("k1")
+    lease = front.ledger.claim("run1", "runner", 10_000)
+    assert lease is not None
+    wait = Wait(Waiting.ANSWER, lease.until + 60_000, "questions")
+    parked = replace(lease.run, state=State.PLAN, wait=wait)
+    front.ledger.save(lease, parked, due_ms=wait.until, release=True)
+
+
+def test_a_writer_who_edits_and_labels_again_answers_the_questions(front: Front) -> None:
+    waiting_run(front)
+    assert front.send("k2", body="use the\u200b second way") == "run1"
+    (entry,) = [e for e in front.ledger.journal("run1") if "answer" in e.data]
+    assert "use the second way" in entry.data["answer"]
+    assert front.notes() == []
+
+
+def test_nobody_else_answers_them(front: Front) -> None:
+    waiting_run(front)
+    assert front.send("k2", sender=Person(2, "bob"), body="widen the scope") is None
+    assert not [e for e in front.ledger.journal("run1") if "answer" in e.data]
+    (note,) = front.notes()
+    assert "waiting" in note
+
+
+def test_without_a_way_to_ask_for_roles_no_answer_is_taken(front: Front) -> None:
+    waiting_run(front)
+    front.desk = replace(front.desk, read=None)
+    assert front.send("k2") is None
+
+
+def test_a_foreign_owner_and_a_bot_get_no_words(front: Front) -> None:
+    front.send("k1")
+    assert front.send("k2", sender=Person(900, "patchwarrant[bot]", "Bot")) is None
+    front.desk = replace(front.desk, owners=frozenset())
+    assert front.send("k3") is None
+    assert front.notes() == [] and front.hub.phases == []
+
+
+def test_an_event_that_nobody_could_be_told_about_is_over(front: Front) -> None:
+    front.send("k1")
+    front.hub.issues[1] = replace(front.hub.issues[1], locked=True)
+    assert front.send("k2") is None
+    assert front.ledger.unhandled_events(10) == []
+
+
+def test_github_away_leaves_the_event_open(front: Front) -> None:
+    front.send("k1")
+    front.hub.down = True
+    with pytest.raises(Unavailable):
+        front.send("k2")
+    assert front.ledger.unhandled_events(10) == ["k2"]
+    front.hub.down = False
+    assert handle_event("k2", front.desk) is None
+    assert front.ledger.unhandled_events(10) == [] and len(front.notes()) == 1
+
+
+def test_an_unknown_event_is_nothing(front: Front) -> None:
+    assert handle_event("nothing", front.desk) is None

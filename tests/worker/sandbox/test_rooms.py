@@ -1,0 +1,65 @@
+"""Bookkeeping of what runs: boxes by run, boxes that were forgotten."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from app.domain.errors import Missing
+from worker.sandbox.cell import KeptBox
+from worker.sandbox.service import Live
+
+
+@dataclass
+class Box:
+    """The outside of a kept box."""
+
+    run_id: str
+    born: float = 0.0
+    used: float = 0.0
+    busy: threading.Lock = field(default_factory=threading.Lock)
+    closed: int = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def added(live: Live, box: Box) -> str:
+    return live.add(cast(KeptBox, box))
+
+
+def test_a_box_is_found_by_its_own_run_only_and_dropped_once() -> None:
+    live, box = Live(), Box("a")
+    name = added(live, box)
+    assert live.box(name, "a") is cast(KeptBox, box)
+    for other in ((name, "b"), ("x", "a")):
+        with pytest.raises(Missing):
+            live.box(*other)
+    assert (live.drop(name), live.drop(name), box.closed) == (True, False, 1)
+
+
+def test_stopping_touches_one_run_or_all() -> None:
+    live = Live()
+    mine, other = added(live, Box("a")), added(live, Box("b"))
+    with live.check("a") as first, live.check("a") as second, live.check("b") as third:
+        assert live.stop("a") == (2, [mine])
+        assert (first.is_set(), second.is_set(), third.is_set()) == (True, True, False)
+        assert live.stop(None) == (3, [mine, other])
+    assert live.checks == {}
+
+
+def test_boxes_that_nobody_uses_are_stale() -> None:
+    live = Live()
+    idle, old, fresh, busy = (
+        added(live, Box("a", born=90, used=90)),
+        added(live, Box("a", born=10, used=199)),
+        added(live, Box("a", born=90, used=199)),
+        added(live, held := Box("a")),
+    )
+    with held.busy:
+        assert live.stale(200, idle=100, life=150) == [idle, old]
+    assert live.stale(200, idle=100, life=150) == [idle, old, busy]
+    assert fresh in live.boxes
