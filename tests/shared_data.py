@@ -1,4 +1,4 @@
-"""Where the real payloads and tool outputs lie; tests that need them skip where they are missing."""
+"""Where real payloads and tool outputs lie; tests that need them skip where they are missing."""
 
 from __future__ import annotations
 

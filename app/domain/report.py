@@ -93,9 +93,17 @@ def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
     tree = run.verdict.tree if run.verdict else ""
     title = f"{str(result).capitalize()} on tree {tree[:12] or 'unknown'}"
     summary = _fitting(lambda sizes: _first(run, facts, sizes, sizes.checks), OUTPUT_CAP, _bytes)
-    text = _fitting(lambda sizes: _rest(run, facts, sizes), OUTPUT_CAP, _bytes)
+    signed = _envelope(facts)
+    text = _fitting(lambda sizes: _rest(run, facts, sizes), OUTPUT_CAP - _bytes(signed), _bytes)
+    text = text + signed if text else text
     over = "This was too long to be shown."
     return title, summary or over, text or over
+
+
+def _envelope(facts: Facts) -> str:
+    """The signed statement for whoever verifies it, "" where it would crowd out everything else."""
+    shown = f"\n\n## Signed statement\n\n```json\n{facts.envelope}\n```\n" if facts.envelope else ""
+    return shown if _bytes(shown) <= OUTPUT_CAP // 2 else ""
 
 
 def _bytes(text: str) -> int:

@@ -20,7 +20,8 @@ class Facts:
 
     `commit` is the published commit, `deltas` base against candidate, `logs` check name → readable
     end of its output on the candidate, `page` the address of the run's page, `statement` the
-    SHA-256 of the signed statement's envelope, `key` the id of the key that signed it.
+    SHA-256 of the signed statement's envelope, `key` the id of the key that signed it, `envelope`
+    the envelope itself, which goes into the check run where it fits.
     """
 
     commit: str = ""
@@ -29,6 +30,7 @@ class Facts:
     page: str = ""
     statement: str = ""
     key: str = ""
+    envelope: str = ""
 
 
 @dataclass(frozen=True)

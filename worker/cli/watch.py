@@ -59,7 +59,8 @@ def line(entry: JournalEntry) -> str:
         case Kept.WAIT:
             return f"  waits  {data['for']}: {escape(str(data['note']))}"
         case Kept.REFUSAL:
-            return f"  [yellow]refused outside the plan: {escape(', '.join(data['paths']))}[/yellow]"
+            paths = escape(", ".join(data["paths"]))
+            return f"  [yellow]refused, outside the plan: {paths}[/yellow]"
         case _:
             return ""
 

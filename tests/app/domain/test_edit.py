@@ -309,9 +309,9 @@ def test_twins_in_letter_case_are_refused() -> None:
 
 def test_sizes_are_capped() -> None:
     line = "x" * 99 + "\n"
-    full = line * (MAX_NEW_FILE // 100)
+    full = line * (MAX_NEW_FILE // 100) + "x" * (MAX_NEW_FILE % 100)
     assert run({}, Write("a", "", full))
-    assert "would have" in refused({}, Write("a", "", full + line))
+    assert "would have" in refused({}, Write("a", "", full + "x"))
     total = [Write(n, "", full) for n in "abc"]
     assert 3 * len(full) > MAX_NEW_TOTAL
     assert "in one call" in refused({}, *total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +13,13 @@ from app.domain.errors import Halt, Park
 from app.domain.event import Event, Person, Repository
 from app.domain.evidence import Result
 from app.domain.run import Run
-from app.domain.state import State
+from app.domain.state import Role, State
 from tests.fakes.hold import FakeHold
 from tests.standins.github import GitHubStandin
 from tests.standins.github_world import FILES as WORLD_FILES
 from tests.standins.github_world import REPO, Acme
 from tests.worker.desk.made import BODY, event, new_run, office, ready
+from tests.worker.desk.mortal import Killed, Mortal
 from tests.worker.desk.ways import access_to
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
@@ -57,7 +57,7 @@ class Whole:
 def whole(world: Acme) -> Whole:
     hub = world.standin
     assert hub.open_issue(REPO, "bob", "add is wrong", BODY, ["agent:fix", "bug"]) == 1
-    alice = hub.issue(REPO, 1)["user"]["id"] and hub.create_user("alice")
+    alice = hub.create_user("alice")
     trigger = replace(
         event(Repository(world.repo_id, "acme", "widgets"), sender=Person(alice, "alice"), key=KEY),
         installation=world.installation,
@@ -117,8 +117,6 @@ def carrying(whole: Whole, ledger: Ledger, woken: list[str]) -> Carrier:
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         return Crew(stages=stages, explain=explain(kit))
 
-    from app.domain.state import Role
-
     return Carrier(
         role=Role.DESK,
         ledger=ledger,
@@ -129,31 +127,6 @@ def carrying(whole: Whole, ledger: Ledger, woken: list[str]) -> Carrier:
         lease_ms=10_000,
         daily=1_000_000,
     )
-
-
-class Killed(BaseException):
-    """The worker is gone."""
-
-
-class Mortal(FakeHold):
-    """Dies before or after its n-th record."""
-
-    left = -1
-    after = False
-
-    def intend(self, key: str, data: Mapping[str, Any]) -> None:
-        self._record(lambda: FakeHold.intend(self, key, data))
-
-    def fulfil(self, key: str, data: Mapping[str, Any]) -> None:
-        self._record(lambda: FakeHold.fulfil(self, key, data))
-
-    def _record(self, write: Any) -> None:
-        self.left -= 1
-        if self.left == 0 and not self.after:
-            raise Killed
-        write()
-        if self.left == 0:
-            raise Killed
 
 
 def admitted(whole: Whole, hold: FakeHold) -> Run:
@@ -178,8 +151,7 @@ def once_acknowledged(whole: Whole, run: Run) -> None:
 def test_killed_anywhere_in_admit_there_is_one_acknowledgement(
     whole: Whole, point: int, after: bool
 ) -> None:
-    hold = Mortal()
-    hold.left, hold.after = point, after
+    hold = Mortal(left=point, after=after)
     with pytest.raises(Killed):
         admitted(whole, hold)
     once_acknowledged(whole, admitted(whole, hold))
@@ -212,8 +184,7 @@ def ended(whole: Whole, hold: FakeHold) -> Run:
 def test_killed_anywhere_in_explain_there_is_one_ending(
     whole: Whole, point: int, after: bool
 ) -> None:
-    hold = Mortal()
-    hold.left, hold.after = point, after
+    hold = Mortal(left=point, after=after)
     with pytest.raises(Killed):
         ended(whole, hold)
     assert ended(whole, hold).explained

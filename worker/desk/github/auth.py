@@ -34,7 +34,8 @@ from app.domain.errors import (
 from app.domain.event import Repository
 from app.domain.permissions import surplus
 from app.domain.ports import Token
-from worker.desk.github.http import Answer, Wire, fault, message_of
+from worker.desk.github.refusals import fault, message_of
+from worker.desk.github.wire import Answer, Wire
 
 EARLY = 60  # seconds that the JWT's `iat` lies in the past, for hosts whose clock is ahead
 LONG = 540  # seconds that it is good for; GitHub takes at most 600

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app.domain import report
-from app.domain.errors import Missing, Refused
+from app.domain.errors import Missing, Reason, Refused
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubWriter
 from app.domain.record import Kept
+from app.domain.repo_config import OnStop
 from app.domain.run import Run
 from app.domain.state import ENDS, State
 from worker.desk.faults import guarded
@@ -18,6 +19,8 @@ from worker.desk.intents import once
 from worker.desk.kit import DONE, INCOMPLETE, DeskKit, ending_label
 from worker.desk.notices import ending_marker, relabel, sticky, tolerant
 
+# Endings whose work must not be shown to anybody, whatever `on_stop` says.
+NEVER_SHOWN = frozenset({Reason.SECRET_FOUND, Reason.INTEGRITY})
 PATCH_CAP = 200_000  # bytes of a patch that are handed to the page's template
 
 
@@ -88,7 +91,8 @@ def _say(kit: DeskKit, run: Run, writer: GitHubWriter) -> None:
 
 def _patch(kit: DeskKit, run: Run) -> str:
     """The partial work as a diff, as the runner noted it, where no pull request shows it."""
-    if run.publication.pull:
+    unwanted = run.contract is not None and run.contract.config.on_stop is OnStop.NOTHING
+    if run.publication.pull or unwanted or (run.halt and run.halt.reason in NEVER_SHOWN):
         return ""
     for entry in reversed(kit.hold.entries()):
         digest = entry.data.get("patch") if entry.kind is Kept.NOTE else None

@@ -218,12 +218,14 @@ def _signed(kit: DeskKit, run: Run, commit: str) -> None:
 
 def _facts(kit: DeskKit, run: Run) -> report.Facts:
     statement = done(kit.hold, "statement") or {}
+    envelope = str(statement.get("envelope", ""))
     return report.Facts(
         commit=run.publication.commit,
         deltas=_deltas(kit),
         logs={result.check: result.tail for result in run.results if result.tail},
-        statement=str(statement.get("envelope", "")),
+        statement=envelope,
         key=str(statement.get("key", "")),
+        envelope=kit.hold.get(envelope).decode() if envelope else "",
     )
 
 

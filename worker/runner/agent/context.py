@@ -146,6 +146,9 @@ def _repair(kit: Kit, run: Run) -> dict[str, str]:
     mark, base = kit.delimiter, snapshot_of(run).base_tree
     results = run.attempts[-1].results
     tree = run.candidate.tree if run.candidate else base
+    views = Views(kit.objects, kit.hold.get)
+    if run.candidate:
+        views.derive(base, run.candidate)
     diff = printable(kit.objects.diff(base, tree))
     touched = [c.path for c in run.candidate.changes if c.blob] if run.candidate else []
     failures = [f for r in results if r.standing is not Standing.PASSED for f in _few(r)]
@@ -155,7 +158,7 @@ def _repair(kit: Kit, run: Run) -> dict[str, str]:
         "plan": framed("plan", _plan(run), mark),
         "diff": framed("diff", capped(diff, DIFF_CAP), mark),
         "failures": framed("failures", capped(_failures(results), FAILURES_CAP), mark),
-        "code": places(Views(kit.objects), tree, touched, failures, mark),
+        "code": places(views, tree, touched, failures, mark),
     }
 
 

@@ -53,7 +53,7 @@ class Loop:
         start = State.EDIT if run.attempts else State.LOCATE
         self.talk: Talk = rebuilt(entries, len(run.attempts), start)
         self.tally: Tally = counted(entries)
-        self._views = Views(kit.objects)
+        self._views = Views(kit.objects, kit.hold.get)
         self._boxes = Boxes(kit.sandbox, kit.objects, self._views, run.id)
         self._active = self.tally.active_before(run)
         self._entered = kit.clock()

@@ -1,10 +1,13 @@
-"""Trees as the tools see them: the working snapshot's files by path, read once for each tree."""
+"""Trees as the tools see them: the working snapshot's files by path, and their bytes.
+
+A candidate is known from its base and its few changes, so that no edit walks a whole tree again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from app.domain.edit import EXECUTABLE, FILE, Candidate, Entry
+from app.domain.edit import EXECUTABLE, FILE, Candidate, Change, Entry
 from app.domain.errors import Missing
 from app.domain.ports import Objects
 
@@ -12,11 +15,16 @@ _KEPT = 3  # base, candidate, and the one before it
 
 
 class Views:
-    """Remembers the last few trees; a tree id never means another tree, so nothing goes stale."""
+    """Remembers the last few trees; a tree id never means another tree, so nothing goes stale.
 
-    def __init__(self, objects: Objects) -> None:
+    `get` gives the artifacts that hold the bytes of what a candidate changes."""
+
+    def __init__(self, objects: Objects, get: Callable[[str], bytes]) -> None:
         self._objects = objects
+        self._get = get
         self._files: dict[str, Mapping[str, Entry]] = {}
+        self._made: dict[str, tuple[str, Mapping[str, Change]]] = {}
+        self._bytes: dict[str, bytes] = {}
 
     def files(self, tree: str) -> Mapping[str, Entry]:
         """Every entry of `tree` by path, sorted by path."""
@@ -26,21 +34,21 @@ class Views:
             self._keep(tree, known)
         return known
 
-    def _keep(self, tree: str, files: Mapping[str, Entry]) -> None:
-        self._files[tree] = files
-        while len(self._files) > _KEPT:
-            del self._files[next(iter(self._files))]
-
     def derive(self, base: str, candidate: Candidate) -> None:
-        """Know the files of a candidate from those of its base, instead of walking its tree. The
-        changed entries have no object id here; nobody who reads by path needs one."""
+        """Know a candidate from its base. Changed entries have no object id here; nobody who
+        reads by path needs one."""
+        if candidate.tree == base:
+            return
         files = dict(self.files(base))
         for change in candidate.changes:
             files.pop(change.path, None)
             if change.blob:
-                size = len(self._objects.read(candidate.tree, change.path))
+                size = len(self._blob(change.blob))
                 files[change.path] = Entry(change.path, change.mode, "", size)
+        self._made[candidate.tree] = base, {c.path: c for c in candidate.changes}
         self._keep(candidate.tree, dict(sorted(files.items())))
+        used = {change.blob for change in candidate.changes}
+        self._bytes = {blob: data for blob, data in self._bytes.items() if blob in used}
 
     def read(self, tree: str, path: str) -> tuple[bytes, int] | None:
         """Bytes and mode of a path, None where there is nothing. A link's bytes are empty: its
@@ -50,7 +58,22 @@ class Views:
             return None
         if entry.mode not in (FILE, EXECUTABLE):
             return b"", entry.mode
+        below, changes = self._made.get(tree, (tree, {}))
         try:
-            return self._objects.read(tree, path), entry.mode
+            change = changes.get(path)
+            data = self._blob(change.blob) if change else self._objects.read(below, path)
         except Missing:
             return None
+        return data, entry.mode
+
+    def _blob(self, digest: str) -> bytes:
+        if digest not in self._bytes:
+            self._bytes[digest] = self._get(digest)
+        return self._bytes[digest]
+
+    def _keep(self, tree: str, files: Mapping[str, Entry]) -> None:
+        self._files[tree] = files
+        while len(self._files) > _KEPT:
+            oldest = next(iter(self._files))
+            del self._files[oldest]
+            self._made.pop(oldest, None)

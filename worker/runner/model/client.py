@@ -11,11 +11,10 @@ import itertools
 import random
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import anthropic
@@ -144,22 +143,15 @@ class AnthropicModel:
     def _once(
         self, parameters: Mapping[str, Any], growing: Growing, look: Callable[[], None]
     ) -> Reply:
-        reading = _Reading(self._reader(), self._sdk(), parameters)
-        began = looked = self._monotonic()
+        reading = _Reading(self._reader(), self._sdk(), parameters, growing)
+        began = self._monotonic()
         try:
-            for event in reading.events():
-                now = self._monotonic()
-                if now - looked >= LOOK_EVERY or event is None:
-                    look()
-                    looked = now
-                if now - began > self._whole:
-                    raise Cut(f"the reply took longer than {self._whole:.0f} s")
-                if event is not None:
-                    growing.take(event)
-                if growing.stopped:
+            while not reading.done(LOOK_EVERY):
+                look()
+                if growing.stopped:  # whole, though the connection was not ended
                     break
-            else:
-                reading.check()
+                if self._monotonic() - began > self._whole:
+                    raise Cut(f"the reply took longer than {self._whole:.0f} s")
         finally:
             if not reading.leave():
                 self._drop_thread()
@@ -179,66 +171,51 @@ class AnthropicModel:
 
 
 class _Reading:
-    """One attempt, read in a thread; events come out as plain mappings."""
+    """One attempt, read in a thread into `growing`; whoever waits is woken once, at its end."""
 
     def __init__(
         self,
         thread: ThreadPoolExecutor,
         client: anthropic.Anthropic,
         parameters: Mapping[str, Any],
+        growing: Growing,
     ) -> None:
-        self._queue: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        self._growing = growing
         self._stream: anthropic.Stream[Any] | None = None
         self._left = False
         self._done: Future[None] = thread.submit(self._read, client, parameters)
 
     def _read(self, client: anthropic.Anthropic, parameters: Mapping[str, Any]) -> None:
+        with client.messages.create(**parameters, stream=True) as stream:
+            self._stream = stream
+            for event in stream:
+                if self._left:
+                    return
+                dumped = event.model_dump(mode="json", exclude_unset=True, warnings=False)
+                self._growing.take(dumped)
+
+    def done(self, seconds: float) -> bool:
+        """Wait up to `seconds` for the end; raises what ended the stream, if anything did."""
         try:
-            with client.messages.create(**parameters, stream=True) as stream:
-                self._stream = stream
-                for event in stream:
-                    if self._left:
-                        return
-                    self._queue.put(
-                        event.model_dump(mode="json", exclude_unset=True, warnings=False)
-                    )
-        finally:
-            self._queue.put(None)
-
-    def events(self) -> Iterator[dict[str, Any] | None]:
-        """Events as they come, and None whenever none came for `LOOK_EVERY` seconds."""
-        while True:
-            try:
-                event = self._queue.get(timeout=LOOK_EVERY)
-            except Empty:
-                yield None
-                continue
-            if event is None:
-                return
-            yield event
-
-    def check(self) -> None:
-        """Raise what ended the stream, if anything did."""
-        self._done.result()
+            self._done.result(timeout=seconds)
+        except TimeoutError:
+            if not self._done.done():
+                return False
+            raise
+        except _BROKEN:
+            if not self._growing.stopped:
+                raise
+        return True
 
     def leave(self) -> bool:
-        """Stop reading at once; False when the thread is still at it and will end by itself. A
-        finished stream's connection goes back to the pool, any other is shut, since it may still
-        have half a reply in it."""
+        """Stop reading; False when the thread is still at it and will end by itself. Its socket is
+        shut under it then, since half a reply may still be in there."""
         self._left = True
-        if self._ended():
+        if self._done.done():
             return True
         if self._stream is not None:
             _pull(self._stream)
         return False
-
-    def _ended(self) -> bool:
-        """Whether the stream came to its own end within a moment."""
-        try:
-            self._done.exception(timeout=0.05)
-        except TimeoutError:
-            return False
-        return True
 
 
 def _pull(stream: anthropic.Stream[Any]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
-from app.domain.errors import Fenced, Halt, Park, Reason, Waiting
+from app.domain.errors import Fenced, Halt, Park, Reason, Refused, Waiting
 from app.domain.event import Person, Repository
 from app.domain.run import Run, Wait
 from app.domain.state import State
+from tests.fakes.github import FakeReader
 from tests.worker.desk.made import FILES, Office, event, new_run, office
 from worker.desk.stages.admit import admit
 
@@ -81,6 +84,21 @@ def test_a_login_that_changed_hands_may_not() -> None:
     desk.hub.accounts["alice"] = 77
     run = replace(new_run(), requester=Person(1, "alice"))
     assert refusal(desk, run).record.reason is Reason.REFUSED_ROLE
+
+
+def test_a_role_that_cannot_be_asked_for_is_no_role() -> None:
+    desk = office()
+
+    class Refusing(FakeReader):
+        def role(self, login: str, account: int = 0) -> str:
+            raise Refused("Resource not accessible", 403)
+
+    @contextmanager
+    def read(_run: Run) -> Iterator[FakeReader]:
+        yield Refusing(desk.hub)
+
+    desk.read = read
+    assert refusal(desk).record.reason is Reason.REFUSED_ROLE
 
 
 def test_a_bot_may_not_whatever_its_role() -> None:

@@ -90,6 +90,24 @@ def test_the_partial_work_is_shown_as_a_patch_where_no_draft_shows_it() -> None:
     assert "+++ b/x" in body and "```" in body
 
 
+@pytest.mark.parametrize(
+    ("reason", "on_stop"),
+    [
+        (Reason.SECRET_FOUND, OnStop.PATCH),
+        (Reason.INTEGRITY, OnStop.PATCH),
+        (Reason.NO_PROGRESS, OnStop.NOTHING),
+    ],
+)
+def test_work_that_must_not_be_shown_is_not(reason: Reason, on_stop: OnStop) -> None:
+    desk = office()
+    config = RepoConfig(on_stop=on_stop)
+    run = ready(new_run(), desk.hub.branches["main"], FILES, desk.hold, Result.FAILED, config)
+    desk.hold.note(Kept.NOTE, {"patch": desk.hold.put(b"+++ b/x\n")})
+    explain(desk.kit())(replace(run, state=State.HALTED, halt=HaltRecord(reason, "m", "n")))
+    (body,) = endings(desk)
+    assert "+++ b/x" not in body
+
+
 def test_a_patch_that_is_gone_is_no_failure() -> None:
     desk = office()
     desk.hold.note(Kept.NOTE, {"patch": "0" * 64})

@@ -8,9 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 
@@ -27,6 +25,7 @@ from tests.standins.github import GitHubStandin
 from tests.standins.github_world import FILES as WORLD_FILES
 from tests.standins.github_world import REPO, Acme
 from tests.worker.desk.made import AFTER, SIGNER, Office, new_run, office, ready
+from tests.worker.desk.mortal import Killed, Mortal
 from tests.worker.desk.ways import access_to
 from worker.attest.verify import public_key, subjects, verify
 from worker.desk.stages.publish import publish
@@ -357,46 +356,15 @@ def test_line_counts_come_from_the_gate_s_note(world: Acme) -> None:
 # -- what breaks -----------------------------------------------------------------------------------
 
 
-class Killed(BaseException):
-    """The worker is gone; nothing may catch this."""
-
-
-class Mortal(FakeHold):
-    """A hold whose worker dies before or after its n-th record."""
-
-    left = -1
-    after = False
-
-    def intend(self, key: str, data: Mapping[str, Any]) -> None:
-        self._record(lambda: FakeHold.intend(self, key, data))
-
-    def fulfil(self, key: str, data: Mapping[str, Any]) -> None:
-        self._record(lambda: FakeHold.fulfil(self, key, data))
-
-    def _record(self, write: Any) -> None:
-        self.left -= 1
-        if self.left == 0 and not self.after:
-            raise Killed
-        write()
-        if self.left == 0:
-            raise Killed
-
-
 RECORDS = 10  # intend and fulfil of commit, branch, pull, check; fulfil of statement and status
 
 
 def test_the_number_of_records_is_known(world: Acme) -> None:
     made = scene(world)
-    made.desk.hold = mortal(made)
-    made.desk.hold.left = 1_000
+    hold = Mortal(blobs=made.desk.hold.blobs, left=1_000)
+    made.desk.hold = hold
     made.publish()
-    assert 1_000 - made.desk.hold.left == RECORDS
-
-
-def mortal(made: Scene) -> Mortal:
-    hold = Mortal()
-    hold.blobs = made.desk.hold.blobs
-    return hold
+    assert 1_000 - hold.left == RECORDS
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -405,9 +373,7 @@ def test_killed_at_any_record_there_is_one_of_everything(
     world: Acme, point: int, after: bool
 ) -> None:
     made = scene(world)
-    hold = mortal(made)
-    hold.left, hold.after = point, after
-    made.desk.hold = hold
+    made.desk.hold = Mortal(blobs=made.desk.hold.blobs, left=point, after=after)
     with pytest.raises(Killed):
         made.publish()
     only_one_of_each(made, made.publish())

@@ -148,7 +148,7 @@ def test_a_check_that_was_not_run_on_the_base_is_said_so(w: World) -> None:
 def test_places_leave_out_what_may_not_be_shown_and_what_finds_no_room(tmp_path: Path) -> None:
     wide = b"".join(b"x" * 190 + b"\n" for _ in range(190))
     w = world(tmp_path, {**FILES, "a.py": wide, "b.py": wide, "c.py": b"c\n" * 900})
-    views = Views(w.store)
+    views = Views(w.store, w.hold.get)
     shown = places(views, w.base, ["a.py", "b.py", ".env", "logo.png", "way.txt", "no"], [], MARK)
     assert "path: a.py" in shown
     for absent in ("path: b.py", "very-secret", "logo.png", "way.txt"):

@@ -51,7 +51,7 @@ class Stage:
         self.kit = w.kit(ScriptedModel([]))
         self.talk = Talk(0, opened=True, delimiter=MARK, state=state)
         self.tally = Tally()
-        self.views = Views(w.store)
+        self.views = Views(w.store, w.hold.get)
         self.boxes = Boxes(w.sandbox, w.store, self.views, "r1")
 
     def bench(self) -> Bench:
@@ -501,7 +501,7 @@ def test_a_run_that_never_came_through_the_desk_is_a_bug(w: World) -> None:
 
 
 def test_views_keep_few_trees_and_follow_no_link(w: World) -> None:
-    views = Views(w.store)
+    views = Views(w.store, w.hold.get)
     assert views.read(w.base, "nope") is None
     assert views.read(w.base, "way.txt") == (b"", 0o120000)
     assert views.files(w.base) is views.files(w.base)

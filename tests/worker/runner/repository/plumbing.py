@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.domain.edit import FILE, GITLINK, TREE
+from app.domain.edit import FILE, GITLINK
 
 File = bytes | tuple[int, bytes]
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -96,4 +96,4 @@ class Git:
         return self.text("commit-tree", tree, *given, "-m", "made")
 
 
-__all__ = ["EMPTY", "TREE", "File", "Git"]
+__all__ = ["EMPTY", "File", "Git"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import os
 import ssl
 import subprocess
@@ -296,6 +297,35 @@ def test_nonsense_is_an_unavailable_server(store: Store, world: Acme, body: byte
 
     with server(Nonsense) as url, pytest.raises((Unavailable, Missing)):
         store.fetch(f"{url}/x.git", "t", world.head)
+
+
+def test_a_token_that_is_not_taken_is_sent_once(store: Store, world: Acme) -> None:
+    seen: list[str | None] = []
+
+    class Never(Quiet):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("Authorization"))
+            self.answer(401, {"WWW-Authenticate": 'Basic realm="x"'})
+
+    with server(Never) as url, pytest.raises(Refused, match="token"):
+        store.fetch(f"{url}/x.git", "ghs_secret", world.head)
+    assert len([value for value in seen if value]) == 1
+
+
+def test_a_second_fetch_into_the_same_folder_waits(
+    store: Store, path: Path, world: Acme, url: str, token: str
+) -> None:
+    store.fetch(url, token, world.head)
+    lock = next(path.glob("*.lock"))
+    done: list[str] = []
+    second = threading.Thread(target=lambda: done.append(store.fetch(url, token, world.head)))
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        second.start()
+        second.join(0.3)
+        assert not done
+    second.join(20)
+    assert done
 
 
 def test_an_untrusted_certificate_is_refused_before_the_token_goes_out(
