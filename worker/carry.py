@@ -50,7 +50,6 @@ class Carrier:
     owner: str
     lease_ms: int
     daily: int
-    watch: Callable[[Run], None] = lambda _run: None
 
     def carry(self, run_id: str) -> None:
         """Take the run's lease and move it until another role owns it, it waits or it ended.
@@ -94,7 +93,6 @@ class Carrier:
             mine = OWNER[moved.state] is self.role and not _over(moved)
             lease = self.ledger.save(lease, moved, release=not mine)
             run = moved
-            self.watch(run)
         return run
 
     def _step(self, run: Run, crew: Crew) -> Run:
@@ -125,7 +123,6 @@ class Carrier:
         hold.note(Kept.WAIT, {"for": park.waiting, "until": until, "note": park.note})
         parked = replace(run, wait=Wait(park.waiting, until, park.note, times))
         self.ledger.save(lease, parked, due_ms=until, release=True)
-        self.watch(parked)
 
 
 def halted(run: Run, halt: Halt, crew: Crew) -> Run:

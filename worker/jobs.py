@@ -41,11 +41,6 @@ def token(request: str) -> None:
     _answer("token", request)
 
 
-def progress(run_id: str) -> None:
-    """A run moved; the sticky comment may want a new text."""
-    _answer("progress", run_id)
-
-
 def _answer(job: str, argument: str) -> None:
     """The job boundary, one of the two places that catch broadly.
 

@@ -6,6 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 
 from redis import Redis
 
@@ -23,28 +24,31 @@ Chore = Callable[[Ledger, Bell], None]
 
 
 def keep(role: Role, connected: Callable[[], Redis], *chores: Chore) -> None:
-    """Run for ever: while this process leads, re-wake what is due and do the role's `chores`.
+    """Run for ever: while this process leads, re-wake what is due and do the role's `chores`."""
+    lead(role, connected, partial(rewake, role), *chores)
 
-    A pass that fails on an expected stop (Redis or GitHub away) is logged, and the next one tries
-    again.
+
+def lead(name: str, connected: Callable[[], Redis], *chores: Chore) -> None:
+    """Run for ever: do the chores once a pass while this process leads under `name`.
+
+    A chore that fails on an expected stop (Redis or GitHub away) is logged, and the next pass
+    tries again.
     """
     redis = connected()
     ledger, bell = Ledger(redis), Bell(redis)
     owner = secrets.token_hex(8)
     while True:
         try:
-            if ledger.leader(role, owner, LEAD_MS):
-                rewake(role, ledger, bell)
+            if ledger.leader(name, owner, LEAD_MS):
                 for chore in chores:
                     chore(ledger, bell)
         except Stop as stop:
-            log.warning("keeper of %s: %s", role, stop)
+            log.warning("keeper %s: %s", name, stop)
         time.sleep(PASS)
 
 
-def rewake(role: Role, ledger: Ledger, bell: Bell) -> int:
+def rewake(role: Role, ledger: Ledger, bell: Bell) -> None:
     """Ring for every run of this role that is past its wake time and has no live lease."""
     due = [row for row in ledger.due(ledger.now(), BATCH) if row.role is role]
     for row in due:
         bell.run(role, row.run_id, ledger.wake(row.run_id))
-    return len(due)

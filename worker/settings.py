@@ -43,7 +43,6 @@ class DeskSettings:
     seal: Secret
     signing_key: Path
     api_url: str
-    server_url: str
     owners: tuple[str, ...]
     daily: int
     workers: int
@@ -133,6 +132,11 @@ class Door:
             )
         return Secret(value)
 
+    def forget(self, prefix: str) -> None:
+        """Take every name with this prefix out of the environment: a library would read it."""
+        for name in [name for name in self.environment if name.startswith(prefix)]:
+            del self.environment[name]
+
     def close(self) -> None:
         """Raise `SettingsError` if anything was missing or wrong."""
         if self.missing:
@@ -168,7 +172,6 @@ def desk(door: Door) -> DeskSettings:
             door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
         ),
         api_url=door.text("GITHUB_API_URL", API_URL).rstrip("/"),
-        server_url=door.text("GITHUB_SERVER_URL", SERVER_URL).rstrip("/"),
         owners=tuple(part.strip() for part in owners.split(",") if part.strip()),
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25) * 1_000_000),
         workers=int(door.number("PATCHWARRANT_DESK_WORKERS", 2)),
@@ -193,6 +196,7 @@ def runner(door: Door) -> RunnerSettings:
         workers=int(door.number("PATCHWARRANT_RUNNER_WORKERS", 2)),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
     )
+    door.forget("ANTHROPIC_")  # its SDK would take an address or headers from there
     door.close()
     return made
 

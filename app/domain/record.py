@@ -27,7 +27,6 @@ QUEUE_LARGE = "large"
 JOB_EVENT = "worker.jobs.event"
 JOB_RUN = "worker.jobs.run"
 JOB_TOKEN = "worker.jobs.token"  # noqa: S105 - a dotted name
-JOB_PROGRESS = "worker.jobs.progress"
 
 
 def event_key(key: str) -> str:

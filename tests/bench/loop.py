@@ -36,13 +36,15 @@ from worker.store.ledger import Ledger
 
 KEY = "sk-ant-standin-0000"
 TURNS = 10
-ROUNDS = 5
+ROUNDS = 8
 LEASE_MS = 60_000
 READ = ("read", {"path": "calc.py"})
 
 
 def run() -> dict[str, float]:
-    """Medians over interleaved rounds, milliseconds per turn; the first round warms up."""
+    """Milliseconds per turn over interleaved rounds, the first of which only warms up. The figure
+    is taken from the fastest round of each side, since what else the machine does only adds; the
+    medians are beside it."""
     ours: list[float] = []
     minimal: list[float] = []
     with redis_server() as redis, AnthropicStandin(key=KEY) as standin:
@@ -53,8 +55,13 @@ def run() -> dict[str, float]:
                 with _hold(Ledger(client), made, f"bench{number}") as hold:
                     ours.append(_ours(made, hold, standin.url))
             minimal.append(_minimal(standin.url))
-    a, b = statistics.median(ours[1:]), statistics.median(minimal[1:])
-    return {"own_ms_per_turn": a - b, "ours_ms_per_turn": a, "minimal_ms_per_turn": b}
+    a, b = min(ours[1:]), min(minimal[1:])
+    return {
+        "own_ms_per_turn": a - b,
+        "ours_ms_per_turn": a,
+        "minimal_ms_per_turn": b,
+        "own_ms_per_turn_median": statistics.median(ours[1:]) - statistics.median(minimal[1:]),
+    }
 
 
 def _files() -> dict[str, Any]:

@@ -34,6 +34,14 @@ VIOLATIONS = {
         "worker/runner/boxes.py",
         "import worker.store.ledger",
     ),
+    "the desk's adapters import only the domain": (
+        "worker/desk/github/reader.py",
+        "import worker.store.ledger",
+    ),
+    "in the desk only the wiring sees logic and adapters together": (
+        "worker/desk/stages/admit.py",
+        "import worker.desk.github.reader",
+    ),
     "stages of the runner do not know each other": (
         "worker/runner/stages/gate.py",
         "import worker.runner.stages.verify",

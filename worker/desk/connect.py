@@ -18,7 +18,8 @@ from worker.desk.tokens import Tokens
 @dataclass
 class Access:
     """Ways to GitHub. `gap` is the seconds between two writes of one installation; `clock` gives
-    seconds that only grow, the same that tokens are minted by."""
+    seconds that only grow, the same that tokens are minted by; `redact` takes secrets out of text
+    that is about to leave."""
 
     tokens: Tokens
     api_url: str
@@ -26,6 +27,7 @@ class Access:
     gap: float
     clock: Callable[[], float]
     sleep: Callable[[float], None]
+    redact: Callable[[str], str]
     paces: dict[int, Pace] = field(default_factory=dict)
 
     @contextmanager
@@ -38,7 +40,7 @@ class Access:
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
         """The writes of one phase, bound to the run's repository and branch."""
         with self._client(run, phase) as client:
-            yield Publisher(client, self.app_id)
+            yield Publisher(client, self.app_id, self.redact)
 
     @contextmanager
     def _client(self, run: Run, phase: Phase) -> Iterator[Client]:

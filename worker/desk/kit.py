@@ -38,7 +38,6 @@ class DeskKit:
     `ConfigError`; `statement` makes the in-toto statement's bytes of a run and a commit, `sign`
     its DSSE envelope; `paused` says whether the operator paused all work; `now` is Redis
     milliseconds. `owners` is the operator's allow-list in lower case; empty refuses all.
-    `server_url` is where people look at GitHub's pages.
     """
 
     hold: Hold
@@ -52,7 +51,6 @@ class DeskKit:
     now: Callable[[], int]
     owners: frozenset[str]
     ceiling: Limits
-    server_url: str = "https://github.com"
 
 
 def envelope_bytes(envelope: dict[str, Any]) -> bytes:

@@ -16,6 +16,7 @@ from app.domain.budget import Limits
 from app.domain.errors import Fault, Halt
 from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
+from app.domain.redact import Redactor
 from app.domain.run import Run
 from app.domain.state import Role, State
 from worker import jobs, logs, settings
@@ -32,7 +33,7 @@ from worker.desk.stages.admit import admit
 from worker.desk.stages.explain import explain
 from worker.desk.stages.publish import publish
 from worker.desk.tokens import Tokens, answer
-from worker.keeping import keep
+from worker.keeping import keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.store.connect import connect
@@ -72,7 +73,6 @@ class Desk:
             now=self.ledger.now,
             owners=frozenset(owner.lower() for owner in self.held.owners),
             ceiling=CEILING,
-            server_url=self.held.server_url,
         )
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         return Crew(stages=stages, explain=explain(kit))
@@ -118,11 +118,6 @@ class Desk:
             found: Mapping[str, object] = answer(request, self._held, self.tokens)
             self.ledger.answer_request(request_id, found, 120)
 
-    def progress(self, run_id: str) -> None:
-        run = self.ledger.run(run_id)
-        if run is not None:
-            Progress(self.access.write, self.ledger.now)(run)
-
     def _held(self, run_id: str) -> tuple[Run, int] | None:
         row = self.ledger.row(run_id)
         if row is None or row.lease <= self.ledger.now():
@@ -155,6 +150,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
         f"worker-{number}": partial(_work, held, key) for number in range(held.workers)
     }
     bodies["keeper"] = partial(_keep, held, key)
+    bodies["progress"] = partial(_show, held, key)
     supervise(bodies)
     return 0
 
@@ -177,7 +173,15 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         sleep=time.sleep,
     )
     tokens = Tokens(ledger, app, Seal(held.seal.value), lambda: secrets.token_hex(4))
-    access = Access(tokens, held.api_url, held.app_id, held.write_pause, time.monotonic, time.sleep)
+    access = Access(
+        tokens,
+        held.api_url,
+        held.app_id,
+        held.write_pause,
+        time.monotonic,
+        time.sleep,
+        Redactor((held.app_key.value, held.seal.value)).redact,
+    )
     return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key))
 
 
@@ -187,7 +191,6 @@ def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         event=desk.event,
         run=lambda run_id: desk.carrier().carry(run_id),
         token=desk.token,
-        progress=desk.progress,
     )
     listen(Role.DESK, partial(connect, held.redis_url))
 
@@ -206,6 +209,20 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
             desk.tokens.revoke_leftovers(ledger.now(), _in_use(ledger))
 
     keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
+
+
+def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups."""
+    desk = _desk(held, key)
+    progress = Progress(desk.access.write, desk.ledger.now, journal=desk.ledger.journal)
+
+    def shown(ledger: Ledger, _bell: Bell) -> None:
+        for run_id in ledger.runs_without_end():
+            run = ledger.run(run_id)
+            if run is not None:
+                progress(run)
+
+    lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
 
 
 def _in_use(ledger: Ledger) -> Callable[[str, Phase], bool]:

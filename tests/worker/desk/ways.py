@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 
+from app.domain.redact import Redactor
 from tests.standins.github_world import Acme
 from worker.desk.connect import Access
 from worker.desk.github.auth import App, load_key
@@ -48,4 +49,4 @@ def tokens_of(world: Acme, shelf: Shelf | None = None) -> Tokens:
 def access_to(world: Acme, shelf: Shelf | None = None) -> Access:
     tokens = tokens_of(world, shelf)
     app = str(world.app.app_id)
-    return Access(tokens, world.standin.url, app, 0, time.monotonic, time.sleep)
+    return Access(tokens, world.standin.url, app, 0, time.monotonic, time.sleep, Redactor().redact)

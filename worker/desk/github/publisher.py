@@ -21,6 +21,7 @@ from app.domain.errors import (
     Uncertain,
 )
 from app.domain.ports import CommitView, FileWrite, PullView
+from app.domain.redact import Redactor
 from worker.desk.github import answers
 from worker.desk.github.http import BRANCH, Client
 from worker.desk.github.reader import blob_id
@@ -33,15 +34,23 @@ INSTEAD_OF_DRAFT = (
     "It is not ready for review."
 )
 MODES = {FILE: "100644", EXECUTABLE: "100755", LINK: "120000"}
+SHAPES = Redactor()  # knows secrets by their shape alone
 LABEL_COLOR = "5319e7"
 
 
 class Publisher:
-    """Writes through one client; `app` is our App's id, by which our own things are known."""
+    """Writes through one client; `app` is our App's id, by which our own things are known.
 
-    def __init__(self, client: Client, app: str) -> None:
+    Text for people goes through `redact`, the last look before it leaves; file contents do not,
+    since the published tree is the checked tree.
+    """
+
+    def __init__(
+        self, client: Client, app: str, redact: Callable[[str], str] = SHAPES.redact
+    ) -> None:
         self._client = client
         self._app = app
+        self._redact = redact
 
     # -- objects and the ref ----------------------------------------------------------------------
 
@@ -54,7 +63,7 @@ class Publisher:
 
     def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
         """A commit without author override, so that GitHub can sign it; read back."""
-        body = {"message": message, "tree": tree, "parents": [parent]}
+        body = {"message": self._redact(message), "tree": tree, "parents": [parent]}
         made = answers.commit_view(
             self._twice(lambda: self._client.call("create_commit", body=body)).data
         )
@@ -100,6 +109,7 @@ class Publisher:
     def open_pull(self, title: str, body: str, branch: str, base: str) -> PullView:
         """A draft pull request from our branch; where drafts do not exist, an open one that says
         so. Raises `Exists` when there is one for this branch."""
+        title, body = self._redact(title), self._redact(body)
         sent: dict[str, Any] = {
             "title": title,
             "body": body,
@@ -144,7 +154,8 @@ class Publisher:
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
         """Set what is not None; the answer is what GitHub has then."""
-        sent = {key: value for key, value in (("title", title), ("body", body)) if value}
+        parts = (("title", title), ("body", body))
+        sent = {key: self._redact(value) for key, value in parts if value}
         data = self._twice(lambda: self._client.call("update_pull", body=sent, number=number)).data
         view = answers.pull_view(data)
         _same("pull request", view.number, number)
@@ -164,7 +175,8 @@ class Publisher:
     ) -> int:
         """One completed check run for `external_id` on `head`; an earlier one is brought up to
         date instead of making another."""
-        output = {"title": title, "summary": summary, **({"text": text} if text else {})}
+        shown = {"title": title, "summary": summary, **({"text": text} if text else {})}
+        output = {key: self._redact(value) for key, value in shown.items()}
         state = {"status": "completed", "conclusion": conclusion, "output": output}
 
         def find() -> int | None:
@@ -193,6 +205,7 @@ class Publisher:
     def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
         """One comment with `marker` on an issue: the known one, else the one that carries the
         marker, is edited; else it is created. A locked issue is a `Refused`."""
+        body = self._redact(body)
         if marker not in body:
             raise ForbiddenCall("A comment without its marker could not be found again")
         if known:

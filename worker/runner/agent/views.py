@@ -32,6 +32,8 @@ class Views:
         if known is None:
             known = {entry.path: entry for entry in self._objects.entries(tree)}
             self._keep(tree, known)
+        else:
+            self._files[tree] = self._files.pop(tree)  # the latest used is the last to go
         return known
 
     def derive(self, base: str, candidate: Candidate) -> None:
@@ -43,7 +45,7 @@ class Views:
         for change in candidate.changes:
             files.pop(change.path, None)
             if change.blob:
-                size = len(self._blob(change.blob))
+                size = len(self.blob(change.blob))
                 files[change.path] = Entry(change.path, change.mode, "", size)
         self._made[candidate.tree] = base, {c.path: c for c in candidate.changes}
         self._keep(candidate.tree, dict(sorted(files.items())))
@@ -61,15 +63,20 @@ class Views:
         below, changes = self._made.get(tree, (tree, {}))
         try:
             change = changes.get(path)
-            data = self._blob(change.blob) if change else self._objects.read(below, path)
+            data = self.blob(change.blob) if change else self._objects.read(below, path)
         except Missing:
             return None
         return data, entry.mode
 
-    def _blob(self, digest: str) -> bytes:
+    def blob(self, digest: str) -> bytes:
+        """The bytes of an artifact. Raises `Missing`."""
         if digest not in self._bytes:
             self._bytes[digest] = self._get(digest)
         return self._bytes[digest]
+
+    def remember(self, digest: str, data: bytes) -> None:
+        """Know an artifact that was put just now, instead of getting it back."""
+        self._bytes[digest] = data
 
     def _keep(self, tree: str, files: Mapping[str, Entry]) -> None:
         self._files[tree] = files

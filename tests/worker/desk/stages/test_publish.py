@@ -353,6 +353,28 @@ def test_line_counts_come_from_the_gate_s_note(world: Acme) -> None:
     assert "+11" in body and "src/widgets.py" in body
 
 
+def test_a_ledger_that_forgot_everything_finds_its_own_work_again(world: Acme) -> None:
+    made = scene(world)
+    first = made.publish()
+    made.desk.hold.intents.clear()
+    again = made.publish()
+    only_one_of_each(made, again)
+    assert again.publication == first.publication
+    kept = made.desk.hold.blobs[made.desk.hold.intents["statement"]["envelope"]]
+    statement = verify(json.loads(kept), public_key(SIGNER.public_pem))
+    assert subjects(statement) == (TREE, first.publication.commit)
+
+
+def test_an_issue_that_went_away_after_the_branch_is_no_failure(world: Acme) -> None:
+    made = scene(world)
+    made.desk.hold = Mortal(blobs=made.desk.hold.blobs, left=5, after=True)
+    with pytest.raises(Killed):
+        made.publish()
+    made.hub.fault("status", "/issues/1$", method="GET", status=404, body={"message": "Gone"})
+    made.hub.set_role(REPO, "alice", "none")
+    assert made.publish().publication.pull == 2
+
+
 # -- what breaks -----------------------------------------------------------------------------------
 
 

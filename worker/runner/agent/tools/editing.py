@@ -100,9 +100,9 @@ def _outside(bench: Bench, plan: Plan, paths: Sequence[str]) -> Answer:
 
 def _accepted(bench: Bench, plan: Plan, written: Written) -> Answer:
     changes = _merged(bench, written)
-    hold, objects = bench.kit.hold, bench.kit.objects
+    objects = bench.kit.objects
     try:
-        tree = objects.build(bench.base, changes, hold.get)
+        tree = objects.build(bench.base, changes, bench.views.blob)
     except Refused as wrong:
         return refused(f"Nothing was changed. Git would not keep this: {wrong}")
     problem = size_problem(plan, objects.deltas(bench.base, tree), bench.limits, bench.rules)
@@ -131,6 +131,7 @@ def _merged(bench: Bench, written: Written) -> tuple[Change, ...]:
             changes.pop(path, None)
         else:
             changes[path] = Change(path, mode, bench.kit.hold.put(data))
+            bench.views.remember(changes[path].blob, data)
     return tuple(changes[path] for path in sorted(changes))
 
 
