@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from app.domain.budget import Limits, Spend
 from app.domain.check import CheckResult, Standing
 from app.domain.edit import Delta
@@ -10,7 +12,7 @@ from app.domain.markdown import bullets, code, inline, table
 from app.domain.plan import Plan
 from app.domain.policy import rules_of
 from app.domain.report_facts import Facts, Sizes
-from app.domain.run import Run
+from app.domain.run import Attempt, Run
 
 SIGNS = {
     Standing.PASSED: "✅ passed",
@@ -92,28 +94,44 @@ def standing(result: CheckResult) -> str:
 
 
 def check_table(run: Run, sizes: Sizes, most: int) -> str:
-    """One row a check: baseline → after; checks that did not run on this tree say so."""
+    """One row a check: baseline → earlier attempts, if any → after; checks that did not run on
+    this tree say so."""
     before = {result.check: result for result in run.baseline}
     after = {result.check: result for result in results_of(run)}
     wanted = [check.name for check in run.snapshot.checks] if run.snapshot else []
     names = list(dict.fromkeys([*wanted, *after, *before]))
-    rows = [_row(name, before.get(name), after.get(name), sizes) for name in names[:most]]
+    earlier = [one for one in run.attempts if run.verdict and one.tree != run.verdict.tree]
+    rows = [
+        (*_row(name, before.get(name), sizes), *_between(name, earlier), *_end(after.get(name)))
+        for name in names[:most]
+    ]
     if not rows:
         return "No check is configured or was recognised, so nothing was shown about this change."
-    lines = [table(("check", "baseline", "after", "standing"), rows)]
+    between = ("attempts before",) if earlier else ()
+    lines = [table(("check", "baseline", *between, "after", "standing"), rows)]
     if len(names) > most:
         lines.append(f"… and {len(names) - most:,} more checks, listed under Evidence.")
     return "\n\n".join(lines)
 
 
-def _row(
-    name: str, before: CheckResult | None, after: CheckResult | None, sizes: Sizes
-) -> tuple[str, ...]:
+def _row(name: str, before: CheckResult | None, sizes: Sizes) -> tuple[str, str]:
     shown = code(name, min(60, sizes.line))
-    old = f"{SIGNS[before.standing]} · {outcome(before)}" if before else "not run"
+    return shown, f"{SIGNS[before.standing]} · {outcome(before)}" if before else "not run"
+
+
+def _between(name: str, earlier: Sequence[Attempt]) -> tuple[str, ...]:
+    """One cell: what this check said about the candidates that were given up, the last three."""
+    if not earlier:
+        return ()
+    found = [r for one in earlier[-3:] for r in one.results if r.check == name]
+    said = "; ".join(f"{SIGNS[one.standing]} · {outcome(one)}" for one in found)
+    return (said or "not run",)
+
+
+def _end(after: CheckResult | None) -> tuple[str, str]:
     if after is None:
-        return shown, old, "not run on this tree", "❔ **not shown**"
-    return shown, old, outcome(after), standing(after)
+        return "not run on this tree", "❔ **not shown**"
+    return outcome(after), standing(after)
 
 
 def compared(run: Run, sizes: Sizes) -> list[str]:

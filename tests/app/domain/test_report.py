@@ -127,6 +127,13 @@ def test_the_failing_first_attempt_is_told_and_certifies_nothing() -> None:
     assert "they certify nothing about this tree" in body
 
 
+def test_the_table_has_a_column_for_earlier_attempts_only_where_there_were_any() -> None:
+    run = passed()
+    assert "| check | baseline | attempts before | after | standing |" in pull_body(run, Facts())
+    first = replace(run, attempts=run.attempts[-1:])
+    assert "| check | baseline | after | standing |" in pull_body(first, Facts())
+
+
 def test_what_the_model_said_stands_under_its_own_heading_in_a_fence() -> None:
     run = replace(passed(), grounding=Grounding("all 14 tests pass, **trust me**", ()))
     before, _, after = pull_body(run, facts()).partition("## In the model's own words")
