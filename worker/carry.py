@@ -72,10 +72,14 @@ class Carrier:
     def _moves(self, lease: Lease, hold: LedgerHold) -> Run | None:
         """The run as another role takes it over, None when it was parked."""
         run = lease.run
-        crew = self.crew(run, hold)
-        if lease.crashes >= CRASHES and run.state not in ENDS:
-            run = halted(run, _quarantine(lease.crashes), crew)
-            lease = self.ledger.save(lease, run)
+        try:
+            crew = self.crew(run, hold)
+            if lease.crashes >= CRASHES and run.state not in ENDS:
+                raise _quarantine(lease.crashes)
+        except Halt as halt:  # no crew for this run, or one that it should not get again
+            run = halted(run, halt, Crew({}))
+            self.ledger.save(lease, run, release=True)
+            return run
         while OWNER[run.state] is self.role and not _over(run):
             began = self.clock()
             try:

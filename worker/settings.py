@@ -5,6 +5,7 @@ All missing names are reported together, each with where to get it.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
@@ -102,13 +103,17 @@ class Door:
             self.missing.append(f"{name}: {where}")
         return value
 
-    def number(self, name: str, default: float) -> float:
+    def number(self, name: str, default: float, least: float = 1) -> float:
+        """A finite number, `least` or more; anything else is said and the default stands in."""
         value = self.text(name, str(default))
         try:
-            return float(value)
+            number = float(value)
         except ValueError:
-            self.missing.append(f"{name}: a number is wanted, not {value!r}")
+            number = math.nan
+        if not (math.isfinite(number) and number >= least):
+            self.missing.append(f"{name}: a number from {least:g} is wanted, not {value!r}")
             return default
+        return number
 
     def secret(self, name: str, where: str) -> Secret:
         """From the file that `<name>_FILE` names, else from `name` itself, with a warning.
@@ -118,10 +123,13 @@ class Door:
         file = self.text(f"{name}_FILE", "")
         if file:
             try:
-                return Secret(Path(file).read_text(encoding="utf-8").strip())
+                value = Path(file).read_text(encoding="utf-8").strip()
             except (OSError, UnicodeDecodeError) as error:
                 self.missing.append(f"{name}_FILE: {file} cannot be read: {error}")
                 return Secret("")
+            if not value:
+                self.missing.append(f"{name}_FILE: {file} is empty; it is {where}")
+            return Secret(value)
         value = self.environment.pop(name, "").strip()
         if not value:
             self.missing.append(f"{name}_FILE: {where}")
@@ -173,10 +181,10 @@ def desk(door: Door) -> DeskSettings:
         ),
         api_url=door.text("GITHUB_API_URL", API_URL).rstrip("/"),
         owners=tuple(part.strip() for part in owners.split(",") if part.strip()),
-        daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25) * 1_000_000),
+        daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=int(door.number("PATCHWARRANT_DESK_WORKERS", 2)),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
-        write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1),
+        write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
     )
     door.close()
     return made
@@ -192,7 +200,7 @@ def runner(door: Door) -> RunnerSettings:
         server_url=door.text("GITHUB_SERVER_URL", SERVER_URL).rstrip("/"),
         sandbox=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         stores=state / "stores",
-        daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25) * 1_000_000),
+        daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=int(door.number("PATCHWARRANT_RUNNER_WORKERS", 2)),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
     )

@@ -7,14 +7,14 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 from redis import Redis
 
 from app.domain.check import Check, CheckResult
-from app.domain.errors import Halt
+from app.domain.errors import Halt, Unavailable
 from app.domain.record import JOB_TOKEN
 from app.domain.run import Run
 from app.domain.state import Role, State
@@ -88,7 +88,8 @@ class Runner:
             clock=_milliseconds(self.ledger),
         )
         if hold.lease.crashes:  # a runner that died may have left its box behind
-            self.sandbox.stop(run.id)
+            with suppress(Unavailable):  # then its own limits end it
+                self.sandbox.stop(run.id)
         return Crew(
             stages={
                 State.PREPARE: prepare(checks),

@@ -1,0 +1,67 @@
+"""Keepers: what is due is rung for its own role, once a wake-up."""
+
+from __future__ import annotations
+
+import pytest
+from redis import Redis
+
+from app.domain.errors import Stop, Unavailable
+from app.domain.state import Role
+from tests.worker.store.samples import opened
+from worker import keeping
+from worker.queue import Bell
+from worker.store.ledger import Ledger
+
+
+def queued(redis: Redis, name: str) -> list[str]:
+    return [job.decode() for job in redis.lrange(f"rq:queue:{name}", 0, -1)]
+
+
+def test_a_run_that_nobody_holds_is_rung_for_its_role_alone(redis: Redis) -> None:
+    ledger, bell = Ledger(redis), Bell(redis)
+    run_id = opened(ledger)
+    keeping.rewake(Role.RUNNER, ledger, bell)
+    assert queued(redis, "runs") == []
+    keeping.rewake(Role.DESK, ledger, bell)
+    assert queued(redis, "desk") == [f"{run_id}-1"]
+    keeping.rewake(Role.DESK, ledger, bell)  # not due again yet
+    assert queued(redis, "desk") == [f"{run_id}-1"]
+
+
+def test_ringing_twice_for_one_thing_is_one_wake_up(redis: Redis) -> None:
+    bell = Bell(redis)
+    bell.ring(Role.DESK, "worker.jobs.event", "key", "event-1")
+    bell.ring(Role.DESK, "worker.jobs.event", "key", "event-1")
+    assert queued(redis, "desk") == ["event-1"]
+
+
+class _Enough(Exception):
+    """Ends a loop that has no end."""
+
+
+def test_a_chore_that_stops_is_tried_again_and_only_the_leader_works(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[int] = []
+
+    def sleep(_seconds: float) -> None:
+        passes.append(1)
+        if len(passes) == 3:
+            raise _Enough
+
+    worked: list[int] = []
+
+    def chore(_ledger: Ledger, _bell: Bell) -> None:
+        worked.append(1)
+        if len(worked) == 1:
+            stop: Stop = Unavailable("away")
+            raise stop
+
+    monkeypatch.setattr(keeping.time, "sleep", sleep)
+    with pytest.raises(_Enough):
+        keeping.lead("tests", lambda: redis, chore)
+    assert len(worked) == 3
+    passes.clear()
+    with pytest.raises(_Enough):  # the first leader's time is not over
+        keeping.lead("tests", lambda: redis, chore)
+    assert len(worked) == 3

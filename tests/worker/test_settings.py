@@ -1,0 +1,67 @@
+"""Settings: read once, all that is missing named together, secrets by file and never shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from worker import settings
+
+
+def door(**values: str) -> settings.Door:
+    return settings.Door(dict(values))
+
+
+def test_everything_missing_is_named_at_once_with_where_to_get_it() -> None:
+    with pytest.raises(settings.SettingsError) as caught:
+        settings.desk(door())
+    text = str(caught.value)
+    for name in ("PATCHWARRANT_APP_ID", "PATCHWARRANT_APP_KEY_FILE", "PATCHWARRANT_SEAL_FILE"):
+        assert name in text
+    assert "Private keys" in text
+
+
+def test_a_secret_comes_from_its_file_and_has_no_repr(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("sk-very-secret\n")
+    made = settings.runner(door(ANTHROPIC_API_KEY_FILE=str(file)))
+    assert made.model_key.value == "sk-very-secret"
+    assert "very-secret" not in repr(made) + str(made.model_key)
+    assert made.model == "claude-sonnet-5-5"
+    assert made.model_url == "https://api.anthropic.com"
+
+
+def test_a_value_works_with_a_warning_and_leaves_the_environment() -> None:
+    entry = door(ANTHROPIC_API_KEY="sk-x", ANTHROPIC_CUSTOM_HEADERS="X: y", PATH="/bin")
+    assert settings.runner(entry).model_key.value == "sk-x"
+    assert len(entry.warnings) == 1
+    assert "ANTHROPIC_API_KEY_FILE" in entry.warnings[0]
+    assert entry.environment == {"PATH": "/bin"}
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(settings.SettingsError, match="cannot be read"):
+        settings.runner(door(ANTHROPIC_API_KEY_FILE=str(tmp_path / "none")))
+
+
+def test_an_empty_secret_file_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("\n")
+    with pytest.raises(settings.SettingsError, match="is empty"):
+        settings.runner(door(ANTHROPIC_API_KEY_FILE=str(tmp_path / "key")))
+
+
+@pytest.mark.parametrize("value", ["many", "nan", "-1", "0", "inf"])
+def test_a_number_that_is_none_is_said(value: str) -> None:
+    with pytest.raises(settings.SettingsError, match="PATCHWARRANT_SANDBOXES"):
+        settings.sandbox(door(PATCHWARRANT_SANDBOXES=value))
+
+
+def test_lists_are_split_at_commas() -> None:
+    made = settings.sandbox(door(PATCHWARRANT_IMAGES=" a , ,b "))
+    assert made.images == ("a", "b")
+    assert made.memory == 4096 << 20
+
+
+def test_the_operators_commands_need_the_ledger_alone() -> None:
+    assert settings.operator(door()).redis_url == settings.REDIS_URL
