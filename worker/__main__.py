@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
+from app.domain.errors import Halt, Stop
 from worker import logs, settings
 
 # Imported only when asked for: each role loads its own libraries and nobody else's.
@@ -40,6 +41,12 @@ def main(arguments: list[str]) -> int:
     except settings.SettingsError as error:
         sys.stderr.write(f"patchwarrant {word}: {error}\n")
         return 2
+    except Halt as halt:
+        sys.stderr.write(f"patchwarrant {word}: {halt.record.message} {halt.record.next_step}\n")
+        return 2
+    except Stop as stop:
+        sys.stderr.write(f"patchwarrant {word}: {stop}\n")
+        return 1
 
 
 if __name__ == "__main__":

@@ -5,11 +5,10 @@ from __future__ import annotations
 import getpass
 
 from worker import settings
-from worker.store.connect import connect
-from worker.store.ledger import Ledger
+from worker.cli import opened
 
 
 def main(door: settings.Door, _arguments: list[str]) -> int:
-    Ledger(connect(settings.operator(door).redis_url)).pause(getpass.getuser())
+    opened.ledger(door).pause(getpass.getuser())
     print("Paused: new labels are refused with that reason. `patchwarrant resume` ends it.")
     return 0

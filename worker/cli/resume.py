@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from worker import settings
-from worker.store.connect import connect
-from worker.store.ledger import Ledger
+from worker.cli import opened
 
 
 def main(door: settings.Door, _arguments: list[str]) -> int:
-    Ledger(connect(settings.operator(door).redis_url)).resume()
+    opened.ledger(door).resume()
     print("Resumed.")
     return 0

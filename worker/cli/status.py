@@ -7,12 +7,11 @@ from rich.table import Table
 
 from app.domain.run import Run
 from worker import settings
-from worker.store.connect import connect
-from worker.store.ledger import Ledger
+from worker.cli import opened
 
 
 def main(door: settings.Door, _arguments: list[str]) -> int:
-    ledger = Ledger(connect(settings.operator(door).redis_url))
+    ledger = opened.ledger(door)
     table = Table("run", "issue", "state", "waits or ended", "spent", "pull request", box=None)
     for run in ledger.runs(30):
         pull = run.publication.pull_url or "-"

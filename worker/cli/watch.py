@@ -11,16 +11,19 @@ from rich.markup import escape
 from app.domain.record import JournalEntry, Kept
 from app.domain.state import ENDS
 from worker import settings
-from worker.store.connect import connect
+from worker.cli import opened
 from worker.store.ledger import Ledger
 
 
 def main(door: settings.Door, arguments: list[str]) -> int:
-    ledger = Ledger(connect(settings.operator(door).redis_url))
+    ledger = opened.ledger(door)
     console = Console()
     run = arguments[0] if arguments else next((run.id for run in ledger.runs(1)), "")
     if not run:
         console.print("There is no run yet.")
+        return 1
+    if ledger.run(run) is None:
+        console.print(f"There is no run {escape(run)}; `patchwarrant status` lists them.")
         return 1
     for entry in follow(ledger, run):
         if words := line(entry):

@@ -13,7 +13,7 @@ from functools import partial
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
-from app.domain.errors import Fault, Halt
+from app.domain.errors import Fault
 from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
@@ -140,10 +140,10 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
         key = load_key(held.app_key.value)
         Seal(held.seal.value)
         Signer.load(held.signing_key)
-        Ledger(connect(held.redis_url)).check_server()
-    except (KeyProblem, ValueError, OSError, Halt) as problem:
-        sys.stderr.write(f"desk: {_words(problem)}\n")
+    except (KeyProblem, ValueError, OSError) as problem:
+        sys.stderr.write(f"patchwarrant desk: {problem}\n")
         return 2
+    Ledger(connect(held.redis_url)).check_server()
     gc.collect()
     gc.freeze()  # what is imported by now stays shared between the forked workers
     bodies: dict[str, Callable[[], None]] = {
@@ -153,12 +153,6 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     bodies["progress"] = partial(_show, held, key)
     supervise(bodies)
     return 0
-
-
-def _words(problem: Exception) -> str:
-    if isinstance(problem, Halt):
-        return f"{problem.record.message} {problem.record.next_step}"
-    return str(problem)
 
 
 def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:

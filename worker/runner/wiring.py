@@ -14,7 +14,7 @@ from functools import partial
 from redis import Redis
 
 from app.domain.check import Check, CheckResult
-from app.domain.errors import Halt, Unavailable
+from app.domain.errors import Unavailable
 from app.domain.record import JOB_TOKEN
 from app.domain.run import Run
 from app.domain.state import Role, State
@@ -159,14 +159,16 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     logs.configure([held.model_key.value])
     for warning in door.warnings:
         sys.stderr.write(f"runner: warning: {warning}\n")
+    card(held.model)
+    Ledger(connect(held.redis_url)).check_server()
     try:
-        card(held.model)
-        ledger = Ledger(connect(held.redis_url))
-        ledger.check_server()
-    except Halt as halt:
-        sys.stderr.write(f"runner: {halt.record.message} {halt.record.next_step}\n")
+        held.stores.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        sys.stderr.write(
+            f"patchwarrant runner: {held.stores} cannot be made ({error.strerror}); "
+            "set PATCHWARRANT_STATE to a folder of this user\n"
+        )
         return 2
-    held.stores.mkdir(parents=True, exist_ok=True, mode=0o700)
     gc.collect()
     gc.freeze()  # what is imported by now stays shared between the forked workers
     connected: Callable[[], Redis] = partial(connect, held.redis_url)

@@ -14,17 +14,25 @@ OLDEST = (6, 2)
 
 
 def connect(url: str) -> Redis:
-    """A client for `redis://`, `rediss://` or `unix://`; opens nothing yet.
+    """A client for `redis://`, `rediss://` or `unix://`; opens nothing yet. Raises `Halt` for an
+    address that is none.
 
     The client itself never sends a command twice: only the ledger knows which may be.
     """
-    return Redis.from_url(
-        url,
-        socket_timeout=SECONDS,
-        socket_connect_timeout=SECONDS,
-        retry=Retry(NoBackoff(), 0),
-        health_check_interval=0,
-    )
+    try:
+        return Redis.from_url(
+            url,
+            socket_timeout=SECONDS,
+            socket_connect_timeout=SECONDS,
+            retry=Retry(NoBackoff(), 0),
+            health_check_interval=0,
+        )
+    except ValueError as error:  # the address may hold a password: it is not repeated
+        raise Halt(
+            Reason.NEEDS_OPERATOR,
+            f"PATCHWARRANT_REDIS_URL is no address of a Redis: {type(error).__name__}.",
+            "It looks like redis://HOST:6379/0, rediss://… or unix:///path/to/socket?db=0.",
+        ) from None
 
 
 def check_server(redis: Redis) -> None:
