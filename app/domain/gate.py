@@ -20,6 +20,7 @@ from app.domain.policy import Rules
 FREE_LINES = 40  # changed lines that need no plan (B8)
 FACTOR = 3
 SHOWN = 20  # paths or ids in one exhibit
+NO_PLAN = Plan("", (), (), (), (), 0)  # declares nothing, so whatever is changed is undeclared
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,13 @@ class Exhibits:
     (any other tree's result is ignored); `baseline` is what they said about the base's tree.
     `restored` are the results with every test and referee file of the base put back over the
     candidate, None when that was not run. `attempts` counts the candidates that were verified;
-    `halt` is why the run stopped early, None when it reached its end.
+    `halt` is why the run stopped early, None when it reached its end. `plan` is None for a change
+    that somebody else made (kind verify): then no rule about plan, scope or size binds it.
     """
 
     tree: str
     base_commit: str
-    plan: Plan
+    plan: Plan | None
     deltas: Sequence[Delta]
     rules: Rules
     limits: Limits
@@ -52,7 +54,7 @@ def judge(exhibits: Exhibits) -> Verdict:
     """The verdict on `exhibits.tree`. Failed when a rule or a check fails, partial when nothing
     fails but something is unknown or the run stopped early, else passed. The wall is the sentence
     of the first claim that does not hold, failing ones first."""
-    rules = _group("The change keeps to what was allowed", _RULES, exhibits)
+    rules = _group("The change keeps to what was allowed", _rules(exhibits), exhibits)
     end = _end(exhibits)
     checks = _of("Every required check passed on this tree", _checks(exhibits))
     referee = _of(
@@ -103,7 +105,8 @@ def _not_blocked(exhibits: Exhibits) -> str:
 
 
 def _declared(exhibits: Exhibits) -> str:
-    paths = [d.path for d in exhibits.deltas if not declares(exhibits.plan, d.path, action_of(d))]
+    plan = exhibits.plan or NO_PLAN
+    paths = [d.path for d in exhibits.deltas if not declares(plan, d.path, action_of(d))]
     return _listed("The change does to these paths what the plan does not declare", paths)
 
 
@@ -127,7 +130,7 @@ def _plain(delta: Delta) -> bool:
 
 
 def _sized(exhibits: Exhibits) -> str:
-    return size_problem(exhibits.plan, exhibits.deltas, exhibits.limits, exhibits.rules)
+    return size_problem(exhibits.plan or NO_PLAN, exhibits.deltas, exhibits.limits, exhibits.rules)
 
 
 _Rule = tuple[str, Callable[[Exhibits], str]]
@@ -139,6 +142,11 @@ _RULES: tuple[_Rule, ...] = (
     ("The change is no larger than planned", _sized),
     ("Something is changed", _not_empty),
 )
+_FOREIGN_RULES: tuple[_Rule, ...] = (("Something is changed", _not_empty),)
+
+
+def _rules(exhibits: Exhibits) -> tuple[_Rule, ...]:
+    return _RULES if exhibits.plan is not None else _FOREIGN_RULES
 
 
 def _group(claim: str, rules: Sequence[_Rule], exhibits: Exhibits) -> Finding:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from app.domain import record, scripts
+from app.domain import chain, record, scripts
 from app.domain.errors import Fenced, Halt, Reason, Unavailable
 from app.domain.record import JournalEntry, Kept
 from worker.store import artifacts, codec
@@ -190,6 +190,26 @@ def journal(calls: Calls, run_id: str) -> list[JournalEntry]:
         data = codec.mapping(pairs[b"data"])
         found.append(JournalEntry(name.decode(), Kept(pairs[b"kind"].decode()), data))
     return found
+
+
+def journal_fault(calls: Calls, run_id: str) -> str:
+    """Where the journal is not what was written, "" where every entry follows from the one before.
+
+    Entries of before the chain began are taken as they are.
+    """
+    before = ""
+    for name, fields in calls.command("XRANGE", record.journal_key(run_id), "-", "+"):
+        pairs = fields if isinstance(fields, dict) else dict(_pairs(fields))
+        said = pairs.get(b"chain", b"").decode()
+        if said or before:
+            expected = chain.stamp(before, pairs[b"kind"].decode(), pairs[b"data"])
+            if said != expected:
+                return f"journal entry {name.decode()} does not follow from the one before it"
+        before = said
+    newest = (calls.command("HGET", record.run_key(run_id), "chain") or b"").decode()
+    if newest != before:
+        return "the newest journal entries are missing"
+    return ""
 
 
 def _pairs(flat: list[bytes]) -> list[tuple[bytes, bytes]]:

@@ -11,17 +11,14 @@ from dataclasses import replace
 from app.domain.check import CheckResult, Tier
 from app.domain.edit import EXECUTABLE, FILE, Candidate, Change, Delta
 from app.domain.errors import Halt, Reason
-from app.domain.gate import Exhibits, judge
-from app.domain.plan import Plan
+from app.domain.gate import NO_PLAN, Exhibits, judge
 from app.domain.policy import Rules, rules_of
 from app.domain.record import BLOB_CAP, Kept
 from app.domain.redact import secret_kinds
 from app.domain.run import Run, Snapshot
-from app.domain.state import Signal
+from app.domain.state import Kind, Signal
 from worker.runner.stages.attempts import applies, measured
 from worker.runner.stages.check_kit import BASE_TESTS, CheckKit, baseline_of, charged
-
-NO_PLAN = Plan("", (), (), (), (), 0)  # declares nothing, so whatever is changed is undeclared
 
 
 def gate(kit: CheckKit) -> Callable[[Run], Run]:
@@ -40,15 +37,17 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
             )
         rules = rules_of(contract.config)
         deltas = kit.objects.deltas(snapshot.base_tree, candidate.tree)
-        _free_of_blocked(deltas, rules)
-        _free_of_secrets(kit, snapshot, candidate, deltas)
+        foreign = run.kind is Kind.VERIFY  # somebody else's change: told about, never withheld
+        if not foreign:
+            _free_of_blocked(deltas, rules)
+            _free_of_secrets(kit, snapshot, candidate, deltas)
         run = _with_results(kit, run)
         restored, ms = _base_tests(kit, run, snapshot, candidate, deltas, rules)
         verdict = judge(
             Exhibits(
                 tree=candidate.tree,
                 base_commit=contract.base_commit,
-                plan=run.plan or NO_PLAN,
+                plan=None if foreign else run.plan or NO_PLAN,
                 deltas=deltas,
                 rules=rules,
                 limits=contract.limits,
