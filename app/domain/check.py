@@ -76,7 +76,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure as a structured record (C5); `line` and `column` are 0 where unknown."""
+    """A failure as a structured record (C5); `line` and `column` are 0 where unknown.
+
+    `status` is failed, error (it could not be run) or killed. `context` are the candidate's own
+    lines around the place, as `  12 | text`, the line itself marked by `>`.
+    """
 
     test: str
     error: str
@@ -85,6 +89,8 @@ class Failure:
     line: int = 0
     column: int = 0
     trace: tuple[str, ...] = ()  # at most 8 lines
+    status: str = "failed"
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Test by test against the baseline; ids, sorted."""
+    """Test by test against the baseline; ids, sorted.
+
+    `flaky` answered differently when they were run a second time on the same tree; they are in no
+    other list but `new`.
+    """
 
     newly_failing: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
@@ -116,6 +126,7 @@ class Comparison:
     newly_skipped: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,8 @@ class CheckResult:
     `reason` is "" for a pass, else a slug such as `limit:time`, `exit 1`, `environment`.
     `counts` is None when nothing said which tests ran. `log` is the artifact digest of the capped
     output, `tail` its readable end, `cases` the artifact digest of the JSON list of [id, status].
+    `cached` results were measured by an earlier run on the same tree, command and image. `subset`
+    is (tests that ran, tests that the baseline knew) where time cut the run, else None.
     """
 
     check: str
@@ -141,6 +154,8 @@ class CheckResult:
     tail: str
     cases: str = ""
     comparison: Comparison | None = None
+    cached: bool = False
+    subset: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

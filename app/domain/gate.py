@@ -7,15 +7,18 @@ passed on that very tree; what nobody looked at is unknown, and unknown is never
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from app.domain import witness
 from app.domain.budget import Limits
 from app.domain.check import Check, CheckResult, Standing, Tier
+from app.domain.criteria import Support
 from app.domain.edit import EXECUTABLE, FILE, Delta
 from app.domain.errors import HaltRecord
 from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.plan import Action, Plan, action_of, declares
 from app.domain.policy import Rules
+from app.domain.witness import NOTHING, Witness
 
 FREE_LINES = 40  # changed lines that need no plan (B8)
 FACTOR = 3
@@ -34,6 +37,7 @@ class Exhibits:
     candidate, None when that was not run. `attempts` counts the candidates that were verified;
     `halt` is why the run stopped early, None when it reached its end. `plan` is None for a change
     that somebody else made (kind verify): then no rule about plan, scope or size binds it.
+    `witness` is what was measured beside the checks, `passing` the ids that pass on the candidate.
     """
 
     tree: str
@@ -48,17 +52,22 @@ class Exhibits:
     restored: Sequence[CheckResult] | None = None
     attempts: int = 0
     halt: HaltRecord | None = None
+    witness: Witness = NOTHING
+    passing: Sequence[str] = ()
 
 
 def judge(exhibits: Exhibits) -> Verdict:
     """The verdict on `exhibits.tree`. Failed when a rule or a check fails, partial when nothing
     fails but something is unknown or the run stopped early, else passed. The wall is the sentence
-    of the first claim that does not hold, failing ones first."""
+    of the first claim that does not hold, failing ones first. What only tells a reviewer where to
+    look stands first and last among the findings and has no part in the verdict."""
     rules = _group("The change keeps to what was allowed", _rules(exhibits), exhibits)
     end = _end(exhibits)
     checks = _of("Every required check passed on this tree", _checks(exhibits))
+    exhibits = replace(exhibits, witness=_with_flaky(exhibits))
     referee = _of(
-        "The change did not decide about itself", (_tests_kept(exhibits), _restored(exhibits))
+        "The change did not decide about itself",
+        (_tests_kept(exhibits), _restored(exhibits), *witness.deciding(exhibits.witness)),
     )
     findings = (rules, end, checks, referee)
     measured = {rules.standing, checks.standing, referee.standing}
@@ -69,7 +78,12 @@ def judge(exhibits: Exhibits) -> Verdict:
     else:
         result = Result.PASSED
     wall = "" if result is Result.PASSED else _wall(findings)
-    return Verdict(exhibits.tree, exhibits.base_commit, result, wall, findings)
+    told = (
+        *witness.touched(exhibits.witness),
+        *findings,
+        *witness.looks(exhibits.witness, _support(exhibits, checks)),
+    )
+    return Verdict(exhibits.tree, exhibits.base_commit, result, wall, told)
 
 
 def size_problem(plan: Plan, deltas: Sequence[Delta], limits: Limits, rules: Rules) -> str:
@@ -185,7 +199,10 @@ def _check(
 ) -> Finding:
     claim = f"`{check.name}` passed"
     mine = _results_of(check, results)
-    before = "; ".join(_told(result) for result in _results_of(check, baseline))
+    known = _results_of(check, baseline)
+    before = "; ".join(_told(result) for result in known)
+    if known and all(result.standing is Standing.UNAVAILABLE for result in known):
+        before = f"baseline unusable, {before}"
     on_base = f"On the base: {before or 'not run'}."
     if not mine:
         return Finding(claim, Holds.UNKNOWN, (f"`{check.name}` did not run on this tree.", on_base))
@@ -216,6 +233,8 @@ def _told(result: CheckResult) -> str:
     told = str(result.standing)
     if result.reason:
         told += f" ({result.reason})"
+    if result.subset:
+        told += ", subset: {} of {} tests".format(*result.subset)
     counts = result.counts
     if counts is None:
         return f"{told}, exit code {result.exit_code}"
@@ -251,7 +270,8 @@ def _tests_kept(exhibits: Exhibits) -> Finding:
 def _restored(exhibits: Exhibits) -> Finding:
     """What decides about the change was touched by it: then the base's version decides too."""
     claim = "The base's own tests and test settings pass over the change"
-    touched = [d.path for d in exhibits.deltas if _decides(d, exhibits.rules)]
+    more = exhibits.witness.deciding
+    touched = [d.path for d in exhibits.deltas if _decides(d, exhibits.rules) or d.path in more]
     if exhibits.restored is None:
         if not touched:
             return Finding("No test of the base and no referee file is touched", Holds.HOLDS)
@@ -274,6 +294,35 @@ def _base_version(exhibits: Exhibits) -> tuple[Holds, str]:
     for finding in sorted(findings, key=lambda one: _RANK[one.standing], reverse=True)[:1]:
         worst, said = finding.standing, f"With the base's tests put back: {finding.exhibits[0]}"
     return worst, said
+
+
+# -- what is beside the checks -------------------------------------------------------------------
+
+
+def _with_flaky(exhibits: Exhibits) -> Witness:
+    """The witness with the tests that changed their mind when a check was run again."""
+    flaky = {
+        test
+        for result in exhibits.results
+        if result.tree == exhibits.tree and result.comparison is not None
+        for test in result.comparison.flaky
+    }
+    flaky.update(exhibits.witness.flaky)
+    return replace(exhibits.witness, flaky=tuple(sorted(flaky)))
+
+
+def _support(exhibits: Exhibits, checks: Finding) -> Support:
+    own = [result for result in exhibits.results if result.tree == exhibits.tree]
+    fixed = [
+        test for result in own if result.comparison is not None for test in result.comparison.fixed
+    ]
+    red = exhibits.witness.red
+    return Support(
+        red_green=sorted({*fixed, *(red.shown if red else ())}),
+        passing=exhibits.passing,
+        checks=[result.check for result in own if result.standing is Standing.PASSED],
+        all_passed=checks.standing is Holds.HOLDS,
+    )
 
 
 # -- the tree of findings ------------------------------------------------------------------------

@@ -306,6 +306,16 @@ return {'ok', ''}
 """
 )
 
+# A measurement for other runs. KEYS: run row, memory; ARGV after fence and operation: JSON and
+# seconds.
+REMEMBER = (
+    _FENCED
+    + """
+redis.call('SET', KEYS[2], ARGV[3], 'EX', ARGV[4])
+return {'ok', ''}
+"""
+)
+
 # Intents: '0' or '1' (done) before the JSON. KEYS: run row, intents; ARGV after fence and
 # operation: key, JSON, done (0|1). What is done stays done.
 INTENT = (

@@ -150,6 +150,15 @@ class LedgerHold:
     def get(self, digest: str) -> bytes:
         return artifacts.get(self.calls, digest)
 
+    def remember(self, name: str, data: Mapping[str, Any]) -> None:
+        keys = (self._row, record.memory_key(name))
+        words = (codec.encode(data), record.MEMORY_SECONDS)
+        self.calls.fenced(scripts.REMEMBER, self.lease.fence, keys, words)
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        found = self.calls.command("GET", record.memory_key(name))
+        return None if found is None else codec.mapping(found)
+
     def reserve(self, dollars: int) -> None:
         words = (dollars, self.daily, self.lease.run_id, SPEND, KEEP_SPEND)
         left = self.calls.fenced(scripts.RESERVE, self.lease.fence, (self._row,), words).decode()

@@ -19,6 +19,7 @@ from app.domain.check import (
 from worker.runner.checks.output import tail_of
 
 ENVIRONMENT = "environment"
+UNUSABLE = "baseline unusable"
 NOT_FOUND = frozenset({126, 127})  # the program cannot be run, or is not there
 USAGE = 5  # pytest's code for "no test was collected"
 
@@ -56,6 +57,8 @@ def stand(seen: Seen) -> tuple[Standing, str]:
         return Standing.UNAVAILABLE, ENVIRONMENT
     if _environment(seen, outcome.exit_code):
         return Standing.UNAVAILABLE, ENVIRONMENT
+    if seen.baseline is not None and seen.baseline.standing is Standing.UNAVAILABLE:
+        return Standing.UNAVAILABLE, UNUSABLE  # neither blame nor pass (A19)
     if seen.cases is None or seen.counts is None:
         return _by_exit_code(seen.check, outcome.exit_code)
     return _by_report(seen, outcome.exit_code, seen.counts)

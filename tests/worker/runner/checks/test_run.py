@@ -26,6 +26,7 @@ from tests.fakes.objects import MemoryObjects
 from tests.fakes.sandbox import IMAGE, FakeSandbox, ended
 from tests.worker.runner.checks.reports import CHECK, MISSING, junit, ran
 from worker.runner.checks.compare import unpacked
+from worker.runner.checks.rules import UNUSABLE
 from worker.runner.checks.run import FAILURES_KEPT, Certifier, job_of
 
 PASSED, FAILED, UNAVAILABLE = Standing.PASSED, Standing.FAILED, Standing.UNAVAILABLE
@@ -139,9 +140,9 @@ def test_the_standing_of_a_baseline(
         (ended(127), ended(127), UNAVAILABLE, "environment"),
         (GOOD, ran(1, {"t.py::a": MISSING, "t.py::b": ""}), FAILED, "exit 1"),
         (ran(1, {"t.py::a": MISSING}), ran(1, {"t.py::a": MISSING}), UNAVAILABLE, "environment"),
-        (ran(1, {"t.py::a": MISSING}), ran(1, {"t.py::a": "no"}), FAILED, "exit 1"),
+        (ran(1, {"t.py::a": MISSING}), ran(1, {"t.py::a": "no"}), UNAVAILABLE, UNUSABLE),
         (GOOD, ended(None, error="no"), UNAVAILABLE, "environment"),
-        (ended(0), GOOD, PASSED, ""),
+        (ended(0), GOOD, UNAVAILABLE, UNUSABLE),
     ],
 )
 def test_a_candidate_is_excused_only_by_its_baseline(
@@ -221,7 +222,7 @@ def test_a_result_is_recorded_before_it_is_used_and_never_measured_twice(bench: 
     assert [entry.data["phase"] for entry in entries] == ["baseline", "verify"]
     assert msgspec.convert(entries[1].data["result"], CheckResult) == first
     assert bench.on_candidate(GOOD, before) == first  # the sandbox is not asked again
-    assert len(bench.sandbox.ran) == 2
+    assert len(bench.sandbox.ran) == 3  # base, candidate, and its new failure once more
 
 
 def test_another_attempt_tree_image_phase_or_command_is_measured_anew(bench: Bench) -> None:
