@@ -129,6 +129,11 @@ def fresh(signed: Signed, head: str, where: str) -> Finding:
     return Finding(claim, Holds.HOLDS, (f"Head {head}.",))
 
 
+def made_by_us(signed: Signed) -> bool:
+    """Whether the commit was made by the run itself, so that its parent is the base."""
+    return bool(_at(signed.evidence, "run", "kind") != "verify")
+
+
 def based(signed: Signed, parents: Sequence[str] | None) -> Finding:
     """The commit stands on the base that the checks were compared with."""
     claim = "The commit stands on the base that the evidence names"
