@@ -106,6 +106,10 @@ class GitHub:
         data = self._get(f"/git/commits/{_id(commit)}")
         return _text(data, "tree", "sha") if data and data.get("sha") == commit else ""
 
+    def fault(self, commit: str) -> str:
+        """GitHub checks its own objects; who wants to see for himself names a clone (--repo)."""
+        return ""
+
     def parents(self, commit: str) -> tuple[str, ...] | None:
         data = self._get(f"/git/commits/{_id(commit)}")
         return None if data is None else tuple(_text(one, "sha") for one in data["parents"])

@@ -6,15 +6,18 @@ own, which borrows the repository's objects; nothing is ever written into the re
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pygit2
 from pygit2.enums import ObjectType
 
+from app.domain.edit import GITLINK
+from app.domain.errors import Halt, Missing
+from app.domain.paths import shown
 from worker.runner.repository import fetching, tree
 from worker.runner.repository.mirror import Store
+from worker.runner.repository.walk import walk
 
 DEFAULTS = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master")
 
@@ -71,6 +74,20 @@ class Repository:
         """A commit's tree; "" where the commit is not here."""
         found = self._commit(commit)
         return "" if found is None else str(found.tree_id)
+
+    def fault(self, commit: str) -> str:
+        """What is wrong with the objects of a commit's tree, "" where each of them is whole: git
+        names an object by its content, so every one is read and compared with its name."""
+        at = "its root"
+        try:
+            for path, mode, oid in walk(self._repo, self.tree_of(commit)):
+                if mode != GITLINK:
+                    at = path
+                    tree.blob(self._repo, oid)
+        except (Missing, Halt, KeyError, ValueError, pygit2.GitError) as wrong:
+            said = wrong.record.message if isinstance(wrong, Halt) else str(wrong)
+            return f"An object of the tree is not whole (near {shown(at)}): {said}"
+        return ""
 
     def parents(self, commit: str) -> tuple[str, ...] | None:
         found = self._commit(commit)
@@ -143,7 +160,3 @@ class Borrowed(Store):
 
 def _day(by: pygit2.Signature) -> str:
     return datetime.fromtimestamp(by.time, tz=UTC).strftime("%Y-%m-%d")
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

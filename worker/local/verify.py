@@ -72,9 +72,7 @@ def examined(
     if signed is None:
         return (*found, *shown.body), None
     where = shown.place.name if shown.place else "no repository was named (--repo PATH)"
-    tree = shown.place.tree_of(signed.commit) if shown.place else ""
-    found.append(examine.same_tree(signed, tree, where if tree or not shown.place else
-                                   f"{where} does not have it"))  # fmt: skip
+    found.append(_tree(shown, signed, where))
     found.append(examine.fresh(signed, shown.head, where))
     if shown.place is not None and examine.made_by_us(signed):
         found.append(examine.based(signed, shown.place.parents(signed.commit)))
@@ -88,6 +86,15 @@ def examined(
         found.append(again(signed, shown))
     found.append(examine.verdict(signed))
     return tuple(found), signed
+
+
+def _tree(shown: Evidence, signed: Signed, where: str) -> Finding:
+    if shown.place is None:
+        return examine.same_tree(signed, "", where)
+    tree = shown.place.tree_of(signed.commit)
+    found = examine.same_tree(signed, tree, where if tree else f"{where} does not have it")
+    fault = shown.place.fault(signed.commit) if found.standing is Holds.HOLDS else ""
+    return Finding(found.claim, Holds.FAILS, (fault,)) if fault else found
 
 
 def exit_code(findings: Sequence[Finding]) -> int:
