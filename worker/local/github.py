@@ -132,7 +132,10 @@ class GitHub:
 
     def last_change(self, path: str, commit: str) -> str:
         """Who changed a file last before `commit`, and when; "" where that cannot be said."""
-        found = self._get(f"/commits?path={quote(path)}&sha={_id(commit)}&per_page=1")
+        try:
+            found = self._get(f"/commits?path={quote(path)}&sha={_id(commit)}&per_page=1")
+        except Away:
+            return ""  # nothing rests on it
         if not isinstance(found, list) or not found:
             return ""
         one = found[0]

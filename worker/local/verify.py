@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -40,14 +41,15 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     console = table.console()
     held = settings.local(door)
     try:
-        repository = Repository(Path(asked.repo)) if asked.repo else None
-        shown = _shown(asked, held, repository)
-        root = trust.of_file(Path(asked.key)) if asked.key else trust.of_base(shown)
+        with ExitStack() as exits:
+            repository = Repository(Path(asked.repo)) if asked.repo else None
+            shown = _shown(asked, held, repository, exits)
+            root = trust.of_file(Path(asked.key)) if asked.key else trust.of_base(shown)
 
-        def again(signed: Signed, found: Evidence) -> Finding:
-            return rerun(signed, found, repository, held, door.environment, console)
+            def again(signed: Signed, found: Evidence) -> Finding:
+                return rerun(signed, found, repository, held, door.environment, console)
 
-        findings, signed = examined(shown, root, again if asked.rerun else None)
+            findings, signed = examined(shown, root, again if asked.rerun else None)
     except (NotABundle, NotVerified) as wrong:
         return _ended(console, asked.json, str(wrong), FAILS)
     except (NotFound, Away, OSError, Fault, Halt, Park) as problem:
@@ -124,10 +126,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _shown(
-    asked: argparse.Namespace, held: settings.LocalSettings, repository: Repository | None
+    asked: argparse.Namespace,
+    held: settings.LocalSettings,
+    repository: Repository | None,
+    exits: ExitStack,
 ) -> Evidence:
     if "://" in asked.what:
         hub = GitHub(asked.what, held.api_url, held.token.value)
+        exits.callback(hub.close)
         return evidence.of_pull(hub, Path(asked.bundle) if asked.bundle else None)
     if asked.what:
         return evidence.of_file(Path(asked.what), repository, asked.base)
