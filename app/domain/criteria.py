@@ -89,7 +89,7 @@ def _closest(text: str, tests: Sequence[str]) -> list[str]:
     words = _words(text)
     scored = []
     for test in tests:
-        own = _words(test.rpartition("::")[2].partition("[")[0]) | _words(test.partition("::")[0])
+        own = _words(test.partition("[")[0])
         score = 2 * len(own & code) + len(own & words - code)
         if score >= 2:
             scored.append((-score, test))

@@ -55,6 +55,7 @@ _MANIFESTS = {
     "bun": "package.json",
     "make": "Makefile",
 }
+SCRIPTS = 4  # that are looked at to know which tool they start
 _ASIDE = frozenset({"node_modules", "vendor", "third_party", ".venv", "venv", "dist", "build"})
 _BAD = re.compile(r"\bFAIL|\bnot ok\b|[✖✕\u00d7✗]|\bERROR\b|\bfailed\b|^\s*\d+\) ")
 
@@ -134,13 +135,19 @@ def _kind(
     manifest = _MANIFESTS.get(posixpath.basename(check.argv[0]) if check.argv else "", "")
     place = posixpath.normpath(posixpath.join(check.workdir, manifest)) if manifest else ""
     if place in paths:
-        words += " " + read(place)[: 1 << 18].decode("utf-8", "replace")
+        words += "\n" + _start(read(place))
+    scripts = sorted(path for path in paths if path.endswith((".sh", ".bash")) and path in words)
+    words += "\n" + "\n".join(_start(read(path)) for path in scripts[:SCRIPTS])
     for kind, pattern, files in _KINDS:
         if pattern.search(words):
             return kind, files
     if any(".py::" in case for case in cases):
         return "pytest", _PYTHON
     return None
+
+
+def _start(data: bytes) -> str:
+    return data[: 1 << 18].decode("utf-8", "replace")
 
 
 def _beside(paths: Iterable[str]) -> str:

@@ -53,7 +53,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "writes where reports of tests are written",
-        re.compile(r"junit|[\w.-]*report[\w.-]*\.(?:xml|json)|testsuites?\b|<testcase", re.I),
+        re.compile(r"junit|report[\w-]{0,40}\.(?:xml|json)|testsuites?\b|<testcase", re.I),
     ),
     (
         "names test files",

@@ -40,7 +40,11 @@ def red_green(
 
     None where the change brings no test that ran and passed. Raises what certifying raises.
     """
-    changed = tuple(d for d in deltas if rules.test(d.path) and d.new_mode in REGULAR)
+    changed = tuple(
+        d
+        for d in deltas
+        if rules.test(d.path) and d.new_mode in REGULAR and d.old_mode in (0, *REGULAR)
+    )
     if not changed:
         return None, 0
     over = tuple(
