@@ -29,7 +29,8 @@ class Check:
     `selector` is the argv template of a partial run: the item `{tests}` is replaced by the test
     ids, ("",) or () means that this check cannot be narrowed. `report` is a path inside the
     workspace, "" without one. `timeout` in seconds. `paths` are globs: a candidate that touches
-    none of them skips the check; () is never skipped.
+    none of them skips the check; () is never skipped. `parser` names the tool whose output it is,
+    "" when that is to be recognised.
     """
 
     name: str
@@ -41,12 +42,15 @@ class Check:
     tier: Tier = Tier.REQUIRED
     timeout: int = 300
     paths: tuple[str, ...] = ()
+    parser: str = ""
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of all that decides what is run."""
+        read = {"parser": self.parser} if self.parser else {}
         return hashlib.sha256(
             json.dumps(
                 {
+                    **read,
                     "argv": list(self.argv),
                     "env": dict(sorted(self.env.items())),
                     "name": self.name,
@@ -137,7 +141,9 @@ class CheckResult:
     `counts` is None when nothing said which tests ran. `log` is the artifact digest of the capped
     output, `tail` its readable end, `cases` the artifact digest of the JSON list of [id, status].
     `cached` results were measured by an earlier run on the same tree, command and image. `subset`
-    is (tests that ran, tests that the baseline knew) where time cut the run, else None.
+    is (tests that ran, tests that the baseline knew) where time cut the run, else None. `parsed`
+    says what counts and failures were taken from: `report`, names of tools whose output was
+    understood, "" for neither (unparsed: the exit code alone decided).
     """
 
     check: str
@@ -156,6 +162,7 @@ class CheckResult:
     comparison: Comparison | None = None
     cached: bool = False
     subset: tuple[int, int] | None = None
+    parsed: str = ""
 
 
 @dataclass(frozen=True)

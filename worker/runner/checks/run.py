@@ -15,15 +15,15 @@ from typing import Any
 
 import msgspec
 
-from app.domain.check import Case, Check, CheckResult, Outcome
+from app.domain.check import Case, Check, CheckResult, Outcome, Standing
 from app.domain.errors import Halt, IntegrityError, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.ports import Hold, Job, Objects, Sandbox
-from app.domain.record import BLOB_CAP, Kept
+from app.domain.record import Kept
 from worker.runner.checks.again import doubtful, settled
-from worker.runner.checks.compare import compare, counts_of, packed, subset_of, unpacked
+from worker.runner.checks.compare import compare, packed, subset_of, unpacked
+from worker.runner.checks.heard import Source, hear, source_of
 from worker.runner.checks.narrow import narrowed, selectable
 from worker.runner.checks.output import log_of, tail_of
-from worker.runner.checks.parsers.junit import parse
 from worker.runner.checks.remember import remember, remembered
 from worker.runner.checks.rules import Seen, stand
 
@@ -112,16 +112,16 @@ class Certifier:
         selectors = selectable(tests) if check.selector else ()
         outcome = self._measured(run, check, tree, image, {}, selectors)
         paths = frozenset(entry.path for entry in self.objects.entries(tree))
-        report = parse(outcome.report, paths) if check.report else None
-        return settled(result, report.cases if report else (), outcome.ms)
+        again = hear(check, outcome, paths, source_of(self.objects, tree, paths))
+        return settled(result, again.cases or (), outcome.ms)
 
     def _result(
         self, check: Check, tree: str, image: str, outcome: Outcome, baseline: CheckResult | None
     ) -> CheckResult:
         paths = frozenset(entry.path for entry in self.objects.entries(tree))
-        return read_outcome(
-            check, tree, image, outcome, paths, self.hold, baseline, self._known(baseline)
-        )
+        source = source_of(self.objects, tree, paths)
+        known = self._known(baseline)
+        return read_outcome(check, tree, image, outcome, paths, self.hold, source, baseline, known)
 
     def _known(self, baseline: CheckResult | None) -> tuple[Case, ...] | None:
         """The baseline's cases, None where there is nothing to compare with."""
@@ -152,24 +152,19 @@ def read_outcome(
     outcome: Outcome,
     paths: frozenset[str],
     hold: Hold,
+    source: Source,
     baseline: CheckResult | None = None,
     known: Sequence[Case] | None = None,
 ) -> CheckResult:
     """What an outcome says, with its log and cases kept as artifacts.
 
-    `paths` are the tree's files, `known` the baseline's cases where there are any.
+    `paths` are the tree's files, `source` reads one, `known` are the baseline's cases where there
+    are any.
     """
-    report = parse(outcome.report, paths) if check.report else None
-    kept = packed(report.cases) if report else b""
-    if len(kept) > BLOB_CAP:  # ids of control characters grow when they are written out
-        report = None
-    cases = report.cases if report else None
-    failures = report.failures if report else ()
-    counts = None if cases is None else counts_of(cases)
+    heard = hear(check, outcome, paths, source)
+    cases = heard.cases
     comparison = compare(known, cases) if cases is not None and known is not None else None
-    standing, reason = stand(
-        Seen(check, outcome, cases, counts, failures, comparison, names_of(paths), baseline)
-    )
+    standing, reason = stand(Seen(check, outcome, heard, comparison, names_of(paths), baseline))
     return CheckResult(
         check=check.name,
         digest=check.digest(),
@@ -179,13 +174,14 @@ def read_outcome(
         reason=reason,
         exit_code=outcome.exit_code,
         ms=outcome.ms,
-        counts=counts,
-        failures=tuple(failures[:FAILURES_KEPT]),
+        counts=heard.counts,
+        failures=heard.failures if standing is not Standing.PASSED else (),
         log=hold.put(log_of(outcome)),
         tail=tail_of(outcome),
-        cases="" if cases is None else hold.put(kept),
+        cases="" if cases is None else hold.put(packed(cases)),
         comparison=comparison,
         subset=subset_of(outcome, cases, known),
+        parsed=heard.by,
     )
 
 

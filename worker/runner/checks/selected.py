@@ -10,6 +10,7 @@ from app.domain.check import Check, CheckResult, Outcome
 from app.domain.edit import EXECUTABLE, FILE
 from app.domain.errors import Refused
 from app.domain.ports import Box, Hold, Job, Objects, Sandbox
+from worker.runner.checks.heard import source_of
 from worker.runner.checks.narrate import narrate
 from worker.runner.checks.narrow import SELECTORS_MOST, amiss, narrowed
 from worker.runner.checks.run import job_of, read_outcome, sandbox_faults
@@ -50,7 +51,8 @@ class Selected:
         with sandbox_faults():
             outcome = self._outcome(job, tree)
         paths = frozenset(entry.path for entry in self.objects.entries(tree))
-        result = read_outcome(check, tree, self.image, outcome, paths, self.hold)
+        source = source_of(self.objects, tree, paths)
+        result = read_outcome(check, tree, self.image, outcome, paths, self.hold, source)
         return result, narrate(result, outcome, job.seconds, whole=not check.selector)
 
     def close(self) -> None:
