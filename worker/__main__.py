@@ -22,6 +22,8 @@ COMMANDS: dict[str, str] = {
     "status": "worker.cli.status",
     "watch": "worker.cli.watch",
     "key": "worker.cli.key",
+    "check": "worker.local.check",
+    "verify": "worker.local.verify",
 }
 
 

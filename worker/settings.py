@@ -86,6 +86,16 @@ class OperatorSettings:
     redis_url: str
 
 
+@dataclass(frozen=True)
+class LocalSettings:
+    """What a person's own commands need: a running sandbox's socket, if there is one; GitHub's
+    address and, for what is not public, a token that can read."""
+
+    sandbox: str
+    api_url: str
+    token: Secret
+
+
 class Door:
     """Reads names from an environment, remembering what is missing and what deserves a warning."""
 
@@ -164,6 +174,19 @@ def redis_url(door: Door) -> str:
 
 def operator(door: Door) -> OperatorSettings:
     return OperatorSettings(redis_url(door))
+
+
+def local(door: Door) -> LocalSettings:
+    given = door.text("PATCHWARRANT_GITHUB_TOKEN_FILE", "") or door.text(
+        "PATCHWARRANT_GITHUB_TOKEN", ""
+    )
+    made = LocalSettings(
+        sandbox=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
+        api_url=door.text("GITHUB_API_URL", "").rstrip("/"),
+        token=door.secret("PATCHWARRANT_GITHUB_TOKEN", "a token") if given else Secret(""),
+    )
+    door.close()
+    return made
 
 
 def desk(door: Door) -> DeskSettings:

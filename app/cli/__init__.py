@@ -11,6 +11,8 @@ WORDS = {
     "desk": "admit, publish and explain runs (holds the App's key)",
     "runner": "carry runs: look, plan, edit, verify (holds the model's key)",
     "sandbox": "run checks in containers (holds the Docker engine)",
+    "check": "show what can be shown about a change in a repository on this machine",
+    "verify": "examine evidence without trusting who made it",
     "status": "list the newest runs",
     "watch": "follow one run as it happens",
     "cancel": "ask a run to end",

@@ -29,7 +29,8 @@ class Check:
     `selector` is the argv template of a partial run: the item `{tests}` is replaced by the test
     ids, ("",) or () means that this check cannot be narrowed. `report` is a path inside the
     workspace, "" without one. `timeout` in seconds. `paths` are globs: a candidate that touches
-    none of them skips the check; () is never skipped.
+    none of them skips the check; () is never skipped. `parser` names the tool whose output it is,
+    "" when that is to be recognised.
     """
 
     name: str
@@ -41,12 +42,15 @@ class Check:
     tier: Tier = Tier.REQUIRED
     timeout: int = 300
     paths: tuple[str, ...] = ()
+    parser: str = ""
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of all that decides what is run."""
+        read = {"parser": self.parser} if self.parser else {}
         return hashlib.sha256(
             json.dumps(
                 {
+                    **read,
                     "argv": list(self.argv),
                     "env": dict(sorted(self.env.items())),
                     "name": self.name,
@@ -76,7 +80,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure as a structured record (C5); `line` and `column` are 0 where unknown."""
+    """A failure as a structured record (C5); `line` and `column` are 0 where unknown.
+
+    `status` is failed, error (it could not be run) or killed. `context` are the candidate's own
+    lines around the place, as `  12 | text`, the line itself marked by `>`.
+    """
 
     test: str
     error: str
@@ -85,6 +93,8 @@ class Failure:
     line: int = 0
     column: int = 0
     trace: tuple[str, ...] = ()  # at most 8 lines
+    status: str = "failed"
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Test by test against the baseline; ids, sorted."""
+    """Test by test against the baseline; ids, sorted.
+
+    `flaky` answered differently when they were run a second time on the same tree; they are in no
+    other list but `new`.
+    """
 
     newly_failing: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
@@ -116,6 +130,7 @@ class Comparison:
     newly_skipped: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +140,10 @@ class CheckResult:
     `reason` is "" for a pass, else a slug such as `limit:time`, `exit 1`, `environment`.
     `counts` is None when nothing said which tests ran. `log` is the artifact digest of the capped
     output, `tail` its readable end, `cases` the artifact digest of the JSON list of [id, status].
+    `cached` results were measured by an earlier run on the same tree, command and image. `subset`
+    is (tests that ran, tests that the baseline knew) where time cut the run, else None. `parsed`
+    says what counts and failures were taken from: `report`, names of tools whose output was
+    understood, "" for neither (unparsed: the exit code alone decided).
     """
 
     check: str
@@ -141,6 +160,9 @@ class CheckResult:
     tail: str
     cases: str = ""
     comparison: Comparison | None = None
+    cached: bool = False
+    subset: tuple[int, int] | None = None
+    parsed: str = ""
 
 
 @dataclass(frozen=True)

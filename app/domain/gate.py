@@ -7,19 +7,23 @@ passed on that very tree; what nobody looked at is unknown, and unknown is never
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from app.domain import witness
 from app.domain.budget import Limits
 from app.domain.check import Check, CheckResult, Standing, Tier
+from app.domain.criteria import Support
 from app.domain.edit import EXECUTABLE, FILE, Delta
 from app.domain.errors import HaltRecord
 from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.plan import Action, Plan, action_of, declares
 from app.domain.policy import Rules
+from app.domain.witness import NOTHING, Witness
 
 FREE_LINES = 40  # changed lines that need no plan (B8)
 FACTOR = 3
 SHOWN = 20  # paths or ids in one exhibit
+NO_PLAN = Plan("", (), (), (), (), 0)  # declares nothing, so whatever is changed is undeclared
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,14 @@ class Exhibits:
     (any other tree's result is ignored); `baseline` is what they said about the base's tree.
     `restored` are the results with every test and referee file of the base put back over the
     candidate, None when that was not run. `attempts` counts the candidates that were verified;
-    `halt` is why the run stopped early, None when it reached its end.
+    `halt` is why the run stopped early, None when it reached its end. `plan` is None for a change
+    that somebody else made (kind verify): then no rule about plan, scope or size binds it.
+    `witness` is what was measured beside the checks, `passing` the ids that pass on the candidate.
     """
 
     tree: str
     base_commit: str
-    plan: Plan
+    plan: Plan | None
     deltas: Sequence[Delta]
     rules: Rules
     limits: Limits
@@ -46,17 +52,22 @@ class Exhibits:
     restored: Sequence[CheckResult] | None = None
     attempts: int = 0
     halt: HaltRecord | None = None
+    witness: Witness = NOTHING
+    passing: Sequence[str] = ()
 
 
 def judge(exhibits: Exhibits) -> Verdict:
     """The verdict on `exhibits.tree`. Failed when a rule or a check fails, partial when nothing
     fails but something is unknown or the run stopped early, else passed. The wall is the sentence
-    of the first claim that does not hold, failing ones first."""
-    rules = _group("The change keeps to what was allowed", _RULES, exhibits)
+    of the first claim that does not hold, failing ones first. What only tells a reviewer where to
+    look stands first and last among the findings and has no part in the verdict."""
+    rules = _group("The change keeps to what was allowed", _rules(exhibits), exhibits)
     end = _end(exhibits)
     checks = _of("Every required check passed on this tree", _checks(exhibits))
+    exhibits = replace(exhibits, witness=_with_flaky(exhibits))
     referee = _of(
-        "The change did not decide about itself", (_tests_kept(exhibits), _restored(exhibits))
+        "The change did not decide about itself",
+        (_tests_kept(exhibits), _restored(exhibits), *witness.deciding(exhibits.witness)),
     )
     findings = (rules, end, checks, referee)
     measured = {rules.standing, checks.standing, referee.standing}
@@ -67,7 +78,12 @@ def judge(exhibits: Exhibits) -> Verdict:
     else:
         result = Result.PASSED
     wall = "" if result is Result.PASSED else _wall(findings)
-    return Verdict(exhibits.tree, exhibits.base_commit, result, wall, findings)
+    told = (
+        *witness.touched(exhibits.witness),
+        *findings,
+        *witness.looks(exhibits.witness, _support(exhibits, checks)),
+    )
+    return Verdict(exhibits.tree, exhibits.base_commit, result, wall, told)
 
 
 def size_problem(plan: Plan, deltas: Sequence[Delta], limits: Limits, rules: Rules) -> str:
@@ -103,7 +119,8 @@ def _not_blocked(exhibits: Exhibits) -> str:
 
 
 def _declared(exhibits: Exhibits) -> str:
-    paths = [d.path for d in exhibits.deltas if not declares(exhibits.plan, d.path, action_of(d))]
+    plan = exhibits.plan or NO_PLAN
+    paths = [d.path for d in exhibits.deltas if not declares(plan, d.path, action_of(d))]
     return _listed("The change does to these paths what the plan does not declare", paths)
 
 
@@ -127,7 +144,7 @@ def _plain(delta: Delta) -> bool:
 
 
 def _sized(exhibits: Exhibits) -> str:
-    return size_problem(exhibits.plan, exhibits.deltas, exhibits.limits, exhibits.rules)
+    return size_problem(exhibits.plan or NO_PLAN, exhibits.deltas, exhibits.limits, exhibits.rules)
 
 
 _Rule = tuple[str, Callable[[Exhibits], str]]
@@ -139,6 +156,11 @@ _RULES: tuple[_Rule, ...] = (
     ("The change is no larger than planned", _sized),
     ("Something is changed", _not_empty),
 )
+_FOREIGN_RULES: tuple[_Rule, ...] = (("Something is changed", _not_empty),)
+
+
+def _rules(exhibits: Exhibits) -> tuple[_Rule, ...]:
+    return _RULES if exhibits.plan is not None else _FOREIGN_RULES
 
 
 def _group(claim: str, rules: Sequence[_Rule], exhibits: Exhibits) -> Finding:
@@ -177,7 +199,10 @@ def _check(
 ) -> Finding:
     claim = f"`{check.name}` passed"
     mine = _results_of(check, results)
-    before = "; ".join(_told(result) for result in _results_of(check, baseline))
+    known = _results_of(check, baseline)
+    before = "; ".join(_told(result) for result in known)
+    if known and all(result.standing is Standing.UNAVAILABLE for result in known):
+        before = f"baseline unusable, {before}"
     on_base = f"On the base: {before or 'not run'}."
     if not mine:
         return Finding(claim, Holds.UNKNOWN, (f"`{check.name}` did not run on this tree.", on_base))
@@ -208,6 +233,8 @@ def _told(result: CheckResult) -> str:
     told = str(result.standing)
     if result.reason:
         told += f" ({result.reason})"
+    if result.subset:
+        told += ", subset: {} of {} tests".format(*result.subset)
     counts = result.counts
     if counts is None:
         return f"{told}, exit code {result.exit_code}"
@@ -243,7 +270,8 @@ def _tests_kept(exhibits: Exhibits) -> Finding:
 def _restored(exhibits: Exhibits) -> Finding:
     """What decides about the change was touched by it: then the base's version decides too."""
     claim = "The base's own tests and test settings pass over the change"
-    touched = [d.path for d in exhibits.deltas if _decides(d, exhibits.rules)]
+    more = exhibits.witness.deciding
+    touched = [d.path for d in exhibits.deltas if _decides(d, exhibits.rules) or d.path in more]
     if exhibits.restored is None:
         if not touched:
             return Finding("No test of the base and no referee file is touched", Holds.HOLDS)
@@ -266,6 +294,35 @@ def _base_version(exhibits: Exhibits) -> tuple[Holds, str]:
     for finding in sorted(findings, key=lambda one: _RANK[one.standing], reverse=True)[:1]:
         worst, said = finding.standing, f"With the base's tests put back: {finding.exhibits[0]}"
     return worst, said
+
+
+# -- what is beside the checks -------------------------------------------------------------------
+
+
+def _with_flaky(exhibits: Exhibits) -> Witness:
+    """The witness with the tests that changed their mind when a check was run again."""
+    flaky = {
+        test
+        for result in exhibits.results
+        if result.tree == exhibits.tree and result.comparison is not None
+        for test in result.comparison.flaky
+    }
+    flaky.update(exhibits.witness.flaky)
+    return replace(exhibits.witness, flaky=tuple(sorted(flaky)))
+
+
+def _support(exhibits: Exhibits, checks: Finding) -> Support:
+    own = [result for result in exhibits.results if result.tree == exhibits.tree]
+    fixed = [
+        test for result in own if result.comparison is not None for test in result.comparison.fixed
+    ]
+    red = exhibits.witness.red
+    return Support(
+        red_green=sorted({*fixed, *(red.shown if red else ())}),
+        passing=exhibits.passing,
+        checks=[result.check for result in own if result.standing is Standing.PASSED],
+        all_passed=checks.standing is Holds.HOLDS,
+    )
 
 
 # -- the tree of findings ------------------------------------------------------------------------

@@ -78,9 +78,15 @@ REFEREES = (
     "mix.exs|rebar.config|pubspec.yaml|package.swift|podfile|codecov.yml|.codecov.yml",
     "*.snap|*.ambr",
 )
-REFEREE_FOLDERS = ("__snapshots__|_pytest|pluggy|sitecustomize|usercustomize",)
+REFEREE_FOLDERS = (
+    "__snapshots__|pytest|_pytest|pluggy|unittest|sitecustomize|usercustomize",
+    "*.dist-info|*.egg-info",  # their entry points are plugins of the test runner
+)
 
-_TEST_FOLDERS = ("test|tests|__tests__|spec|specs|testing|testdata|e2e|cypress",)
+_TEST_FOLDERS = (
+    "test|tests|__tests__|spec|specs|testing|testdata|test_data|test-data|e2e|cypress",
+    "fixtures|__fixtures__|__mocks__|golden|goldens",
+)
 _TEST_FILES = (
     "test_*|*_test.*|*_tests.*|*_spec.*|*.test.*|*.tests.*|*.spec.*|*.cy.*|*-test.*|*-spec.*",
     "test.*|tests.*|conftest.py|doctest_*|*.snap",

@@ -15,6 +15,7 @@ from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
 from app.domain.record import JournalEntry, Kept
+from app.domain.report_annotations import Annotation
 
 
 class Hold(Protocol):
@@ -34,6 +35,12 @@ class Hold(Protocol):
 
     def get(self, digest: str) -> bytes:
         """Bytes kept before. Raises `Missing`."""
+
+    def remember(self, name: str, data: Mapping[str, Any]) -> None:
+        """Leave `data` for other runs under `name`, as a cache: for two weeks, or less."""
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        """What a run left under `name`, None where there is nothing."""
 
     def reserve(self, dollars: int) -> None:
         """Reserve micro-dollars of the day's cap for this run. Raises `Halt(DAILY_CAP)`."""
@@ -301,8 +308,9 @@ class GitHubWriter(Protocol):
         title: str,
         summary: str,
         text: str,
+        annotations: Sequence[Annotation] = (),
     ) -> int:
-        """Create or adopt (by `external_id`) a completed check run; its id."""
+        """Create or adopt (by `external_id`) a completed check run with its annotations; its id."""
 
     def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
         """Create, or edit the one that is known or carries `marker`; the comment's id."""

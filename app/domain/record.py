@@ -18,6 +18,7 @@ DUE = "pw:due"  # sorted set: run id -> wake time in Redis milliseconds
 RUNS = "pw:runs"  # sorted set: run id -> when it was opened, Redis milliseconds
 EVENTS_OPEN = "pw:events:open"  # sorted set: event key without outcome -> when it was written
 PAUSED = "pw:paused"
+MEMORY_SECONDS = 14 * 86_400  # that a measurement is kept for other runs
 BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
 QUEUE_DESK = "desk"
@@ -61,6 +62,11 @@ def tokens_key() -> str:
 
 def blob_key(digest: str) -> str:
     return f"pw:blob:{digest}"
+
+
+def memory_key(name: str) -> str:
+    """A measurement that other runs may use; a cache, so it goes by itself."""
+    return f"pw:memory:{name}"
 
 
 def spend_key(day: str) -> str:

@@ -79,10 +79,21 @@ class RepoConfig:
     paths: PathRules = PathRules()
     limits: dict[str, int] | None = None
     on_stop: OnStop = OnStop.DRAFT
+    evidence_key: str = ""  # the public key that evidence must be signed with, as one line
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
-KEYS = ("version", "base", "image", "interpreter", "checks", "paths", "limits", "on_stop")
+KEYS = (
+    "version",
+    "base",
+    "image",
+    "interpreter",
+    "checks",
+    "paths",
+    "limits",
+    "on_stop",
+    "evidence",
+)
 CHECK_KEYS = (
     "name",
     "run",
@@ -95,6 +106,7 @@ CHECK_KEYS = (
     "timeout",
 )
 PATHS_KEYS = ("allow", "unlock")
+EVIDENCE_KEYS = ("key",)
 # name -> (lowest, highest); `dollars` in micro-dollars
 LIMIT_RANGES: dict[str, tuple[int, int]] = {
     "turns": (1, 100),
@@ -120,10 +132,10 @@ NOT_YET = (
     "services",
     "fixers",
     "egress",
-    "evidence",
     "pull_request",
 )
 
+_KEY_LINE = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
@@ -143,7 +155,14 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         paths=_paths(mapping.get("paths", {})),
         limits=_limits(mapping["limits"]) if "limits" in mapping else None,
         on_stop=OnStop(_one_of(mapping.get("on_stop", "draft"), "on_stop", tuple(OnStop))),
+        evidence_key=_evidence_key(mapping.get("evidence", {})),
     )
+
+
+def _evidence_key(value: Any) -> str:
+    mapping = _known(value, EVIDENCE_KEYS, "evidence")
+    what = "`ed25519:` and 32 bytes in base64, as `patchwarrant key signing` prints it"
+    return _fitting(mapping.get("key", ""), "evidence.key", _KEY_LINE, what) if mapping else ""
 
 
 def limits_of(config: RepoConfig, ceiling: Limits) -> Limits:

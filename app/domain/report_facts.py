@@ -12,6 +12,7 @@ BODY_TARGET = 60_000
 FIRST_ROWS = 6  # checks in the table of the first screen
 FIRST_IDS = 4  # ids of tests a line there
 OUTPUT_CAP = 65_000  # bytes of a check run's summary or text; GitHub takes 65,535
+ENVELOPES = 46_000  # bytes of the signed envelopes there; the statements are made to fit
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,9 @@ class Facts:
 
     `commit` is the published commit, `deltas` base against candidate, `logs` check name → readable
     end of its output on the candidate, `page` the address of the run's page, `statement` the
-    SHA-256 of the signed statement's envelope, `key` the id of the key that signed it, `envelope`
-    the envelope itself, which goes into the check run where it fits.
+    SHA-256 of the signed statement's envelope, `bundle` that of the file that holds everything,
+    `key` the id of the key that signed, `envelope` the envelopes themselves, one a line, which go
+    into the check run.
     """
 
     commit: str = ""
@@ -31,6 +33,7 @@ class Facts:
     statement: str = ""
     key: str = ""
     envelope: str = ""
+    bundle: str = ""
 
 
 @dataclass(frozen=True)

@@ -199,4 +199,10 @@ def _provenance(run: Run, facts: Facts) -> str:
     if facts.statement:
         by = f", signed by {code(facts.key)}" if facts.key else ""
         lines.append(f"signed statement, envelope {code(facts.statement)}{by}")
+    if facts.bundle:
+        lines.append(
+            f"bundle with all records {code(facts.bundle)}; the envelopes are in the check run "
+            f"{code('patchwarrant/evidence')}. To see for yourself, without trusting this app: "
+            f"{code('patchwarrant verify')} and this page's address"
+        )
     return bullets(lines, 9)

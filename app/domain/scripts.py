@@ -34,6 +34,17 @@ end
 """
 )
 
+# An entry of the journal, chained to the one before it (see app.domain.chain). The row's `chain`
+# is the newest stamp, so that an entry taken from the end shows as well.
+_CHAINED = """
+local function chained(row, journal, kind, data)
+  local before = redis.call('HGET', row, 'chain') or ''
+  local stamp = redis.sha1hex(before .. '\\n' .. kind .. '\\n' .. data)
+  redis.call('HSET', row, 'chain', stamp)
+  return redis.call('XADD', journal, '*', 'kind', kind, 'data', data, 'chain', stamp)
+end
+"""
+
 # Genuine events, any number in one call. KEYS: inbox, open events; ARGV: schema, prefix of event
 # rows, then key and JSON of each entry. Answer: a letter an entry (n new, k known, e error), then
 # the errors' texts. An entry that fails leaves nothing behind and fails alone.
@@ -229,13 +240,14 @@ return 1
 # the waiting that fits, kind and JSON of the journal entry.
 ANSWER = (
     _NOW
+    + _CHAINED
     + """
 local r = redis.call('HMGET', KEYS[1], 'waiting', 'lease', 'answer')
 if r[3] == ARGV[2] then return 1 end
 local at = now()
 if r[1] ~= ARGV[3] or r[3] or tonumber(r[2]) > at then return 0 end
 redis.call('HSET', KEYS[1], 'answer', ARGV[2])
-redis.call('XADD', KEYS[3], '*', 'kind', ARGV[4], 'data', ARGV[5])
+chained(KEYS[1], KEYS[3], ARGV[4], ARGV[5])
 redis.call('ZADD', KEYS[2], text(at), ARGV[1])
 return 1
 """
@@ -278,8 +290,9 @@ return out
 # KEYS: run row, journal; ARGV after fence and operation: kind, JSON. Answer: the entry's id.
 NOTE = (
     _FENCED
+    + _CHAINED
     + """
-return said(redis.call('XADD', KEYS[2], '*', 'kind', ARGV[3], 'data', ARGV[4]))
+return said(chained(KEYS[1], KEYS[2], ARGV[3], ARGV[4]))
 """
 )
 
@@ -289,6 +302,16 @@ PUT = (
     _FENCED
     + """
 redis.call('SETNX', KEYS[2], ARGV[3])
+return {'ok', ''}
+"""
+)
+
+# A measurement for other runs. KEYS: run row, memory; ARGV after fence and operation: JSON and
+# seconds.
+REMEMBER = (
+    _FENCED
+    + """
+redis.call('SET', KEYS[2], ARGV[3], 'EX', ARGV[4])
 return {'ok', ''}
 """
 )

@@ -11,6 +11,7 @@ class Kind(StrEnum):
     """What a run is for."""
 
     FIX = "fix"
+    VERIFY = "verify"  # evidence about a change that somebody else made: no model, no edit
 
 
 class Role(StrEnum):
@@ -87,7 +88,21 @@ _FIX: dict[tuple[State, Signal], State] = {
     (State.PUBLISH, Signal.HALT): State.HALTED,
 }
 
-MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {Kind.FIX: _FIX}
+_VERIFY: dict[tuple[State, Signal], State] = {
+    (State.ADMIT, Signal.DONE): State.PREPARE,
+    (State.PREPARE, Signal.DONE): State.VERIFY,
+    (State.VERIFY, Signal.DONE): State.GATE,
+    (State.VERIFY, Signal.KEEP): State.GATE,
+    (State.GATE, Signal.DONE): State.PUBLISH,
+    (State.PUBLISH, Signal.DONE): State.COMPLETE,
+    (State.ADMIT, Signal.HALT): State.HALTED,
+    (State.PREPARE, Signal.HALT): State.HALTED,
+    (State.VERIFY, Signal.HALT): State.HALTED,
+    (State.GATE, Signal.HALT): State.HALTED,
+    (State.PUBLISH, Signal.HALT): State.HALTED,
+}
+
+MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {Kind.FIX: _FIX, Kind.VERIFY: _VERIFY}
 
 
 def move(kind: Kind, state: State, signal: Signal) -> State:

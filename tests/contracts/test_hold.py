@@ -73,12 +73,13 @@ def test_a_cancelled_run_ends_at_its_next_look(case: Case) -> None:
         lambda hold: hold.look(),
         lambda hold: hold.note(Kept.NOTE, {}),
         lambda hold: hold.put(b"late"),
+        lambda hold: hold.remember("m", {}),
         lambda hold: hold.reserve(1),
         lambda hold: hold.settle(1),
         lambda hold: hold.intend("ref", {}),
         lambda hold: hold.fulfil("ref", {}),
     ],
-    ids=["look", "note", "put", "reserve", "settle", "intend", "fulfil"],
+    ids=["look", "note", "put", "remember", "reserve", "settle", "intend", "fulfil"],
 )
 def test_an_outdated_worker_can_do_nothing(case: Case, act: Callable[[Hold], object]) -> None:
     case.lose()
@@ -109,6 +110,14 @@ def test_bytes_are_kept_under_their_digest(case: Case) -> None:
 def test_unknown_bytes_are_missing(case: Case) -> None:
     with pytest.raises(Missing):
         case.hold.get("0" * 64)
+
+
+def test_a_measurement_is_there_for_other_runs_until_it_is_replaced(case: Case) -> None:
+    assert case.hold.recall("baseline:1") is None
+    case.hold.remember("baseline:1", {"a": (1,)})
+    case.hold.remember("baseline:1", {"a": ("ä", 2)})
+    assert case.hold.recall("baseline:1") == {"a": ["ä", 2]}
+    assert case.hold.recall("baseline:2") is None
 
 
 def test_bytes_over_the_cap_are_refused_whole(case: Case) -> None:

@@ -15,6 +15,7 @@ from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Re
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
 from app.domain.ports import CommitView, FileWrite, GitHubReader, GitHubWriter, IssueView, PullView
+from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
 
 Files = dict[str, tuple[int, bytes]]
@@ -63,6 +64,7 @@ class FakeCheck:
     title: str
     summary: str
     text: str
+    annotations: tuple[Annotation, ...] = ()
 
 
 @dataclass
@@ -252,17 +254,21 @@ class FakeWriter:
         title: str,
         summary: str,
         text: str,
+        annotations: Sequence[Annotation] = (),
     ) -> int:
         self.hub.up()
         for n, one in enumerate(self.hub.checks):
             if (one.name, one.head, one.external_id) == (name, head, external_id):
                 self.hub.checks[n] = FakeCheck(
-                    one.id, name, head, external_id, conclusion, title, summary, text
-                )
+                    one.id, name, head, external_id, conclusion, title, summary, text,
+                    (*one.annotations, *annotations[len(one.annotations) :]),
+                )  # fmt: skip
                 return one.id
         made = self.hub.next_id()
         self.hub.checks.append(
-            FakeCheck(made, name, head, external_id, conclusion, title, summary, text)
+            FakeCheck(
+                made, name, head, external_id, conclusion, title, summary, text, tuple(annotations)
+            )
         )
         return made
 

@@ -27,6 +27,7 @@ class FakeHold:
     journal: list[JournalEntry] = field(default_factory=list)
     blobs: dict[str, bytes] = field(default_factory=dict)
     intents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    memory: dict[str, dict[str, Any]] = field(default_factory=dict)
     looks: int = 0
 
     def look(self) -> None:
@@ -57,6 +58,13 @@ class FakeHold:
         if digest not in self.blobs:
             raise Missing(f"the artifact {digest} is not in the ledger")
         return self.blobs[digest]
+
+    def remember(self, name: str, data: Mapping[str, Any]) -> None:
+        self._mine()
+        self.memory[name] = _json(data)
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        return copy.deepcopy(self.memory.get(name))
 
     def reserve(self, dollars: int) -> None:
         self._mine()

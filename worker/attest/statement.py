@@ -1,45 +1,58 @@
 """The statement about one candidate: an in-toto Statement v1 over its git tree and git commit.
 
-Lists become a count, a digest and the ids that did not pass. The bytes are canonical JSON, so that
-the same run and commit give the same bytes (in-toto.io, Statement v1; subject digests `gitTree`
-and `gitCommit` of in-toto's DigestSet).
+Lists become a count, a digest and the ids that did not pass, and what does not fit into a check
+run is left to the bundle, which the statement names part by part. The bytes are canonical JSON, so
+that the same run and commit give the same bytes (in-toto.io, Statement v1; subject digests
+`gitTree` and `gitCommit` of in-toto's DigestSet).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from app.domain.check import Check, CheckResult, Standing
 from app.domain.errors import IntegrityError
-from app.domain.evidence import Finding
+from app.domain.evidence import Finding, Holds
 from app.domain.plan import Plan
+from app.domain.record import JournalEntry
 from app.domain.run import Run
+from worker.attest import parts
+from worker.attest.canonical import IDS, builtins, canonical, digest, ids
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://patchwarrant.dev/evidence/v1"
+ROOM = 24_000  # bytes of the statement, so that both envelopes fit into one check run
 
-IDS = 200  # ids of a list that did not pass; more are counted
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_TEXT = 2_000  # characters of one sentence
 
 
-def canonical(value: Any) -> bytes:
-    """JSON with sorted keys and no blanks, in ASCII; no floats are ever in it."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+@dataclass(frozen=True)
+class _Room:
+    """How much is said in the statement itself: ids a list, which findings, commands, results."""
+
+    ids: int
+    findings: str  # all | open | none
+    commands: bool
+    whole: bool
 
 
-def digest(value: Any) -> str:
-    """SHA-256 in hex over the canonical JSON."""
-    return hashlib.sha256(canonical(value)).hexdigest()
+_LADDER = (
+    _Room(IDS, "all", commands=True, whole=True),
+    _Room(40, "all", commands=True, whole=True),
+    _Room(12, "open", commands=True, whole=True),
+    _Room(6, "open", commands=False, whole=True),
+    _Room(3, "open", commands=False, whole=False),
+    _Room(0, "none", commands=False, whole=False),
+)
 
 
-def build(run: Run, commit: str) -> bytes:
-    """The statement about `run`'s verdict and its published `commit`, as canonical JSON.
-
-    Raises `IntegrityError` where there is no verdict on the very candidate, or an id is no id."""
+def subject(run: Run, commit: str) -> dict[str, Any]:
+    """What is spoken of: one tree, one commit. Raises `IntegrityError` where there is no verdict
+    on the very candidate, or an id is no id."""
     if run.contract is None or run.verdict is None or run.candidate is None:
         raise IntegrityError(f"Run {run.id} has no contract, candidate and verdict to attest.")
     tree = run.verdict.tree
@@ -51,31 +64,44 @@ def build(run: Run, commit: str) -> bytes:
     for name in (tree, commit, run.verdict.base_commit):
         if not _OBJECT.fullmatch(name):
             raise IntegrityError(f"{name!r} is no git object id; nothing was signed.")
-    return canonical(
-        {
-            "_type": STATEMENT_TYPE,
-            "subject": [
-                {
-                    "name": f"{run.repository.full_name}#{run.issue}",
-                    "digest": {"gitTree": tree, "gitCommit": commit},
-                }
-            ],
-            "predicateType": PREDICATE_TYPE,
-            "predicate": _predicate(run),
-        }
-    )
+    issue = f"#{run.issue}" if run.issue else ""
+    return {
+        "name": f"{run.repository.full_name}{issue}",
+        "digest": {"gitTree": tree, "gitCommit": commit},
+    }
 
 
-def _predicate(run: Run) -> dict[str, Any]:
+def build(run: Run, commit: str, entries: Sequence[JournalEntry] = ()) -> bytes:
+    """The statement about `run`'s verdict and its published `commit`, as canonical JSON of at most
+    `ROOM` bytes; `entries` is the journal as it is when the statement is made.
+
+    Raises `IntegrityError` as `subject` does, and when no wording is short enough."""
+    about = subject(run, commit)
+    for room in _LADDER:
+        made = canonical(
+            {
+                "_type": STATEMENT_TYPE,
+                "subject": [about],
+                "predicateType": PREDICATE_TYPE,
+                "predicate": _predicate(run, entries, room),
+            }
+        )
+        if len(made) <= ROOM:
+            return made
+    raise IntegrityError(f"The statement about run {run.id} is longer than {ROOM} bytes.")
+
+
+def _predicate(run: Run, entries: Sequence[JournalEntry], room: _Room) -> dict[str, Any]:
     assert run.contract is not None
     assert run.verdict is not None
     contract, verdict, snapshot = run.contract, run.verdict, run.snapshot
+    whole = parts.parts(run)
     return {
         "run": {"id": run.id, "kind": str(run.kind), "change": run.change, "event": run.event},
         "repository": {"id": run.repository.id, "name": run.repository.full_name},
         "requester": {"id": run.requester.id, "login": run.requester.login},
         "result": str(verdict.result).upper(),
-        "wall": verdict.wall,
+        "wall": verdict.wall[:_TEXT],
         "base": {
             "branch": contract.base_branch,
             "gitCommit": verdict.base_commit,
@@ -91,31 +117,36 @@ def _predicate(run: Run) -> dict[str, Any]:
         },
         "configuration": {
             "source": contract.config_source,
+            "digest": digest(builtins(contract.config)),
             "image": snapshot.image if snapshot else "",
             "profile": snapshot.profile if snapshot else "",
-            "assumed": list(snapshot.assumed) if snapshot else [],
+            "assumed": ids([one[:_TEXT] for one in snapshot.assumed], room.ids)
+            if snapshot
+            else {"count": 0},
         },
         "plan": _plan(run.plan),
-        "checks": _checks(run),
+        "checks": _checks(run, room),
         "attempts": [
             {"gitTree": one.tree, "signature": one.signature, "standings": _standings(one.results)}
-            for one in run.attempts
+            for one in run.attempts[-20:]
         ],
-        "findings": [_finding(one) for one in verdict.findings],
+        "findings": _findings(verdict.findings, room),
         "limits": vars(contract.limits),
         "spend": _spend(run),
         "model": {"id": run.model, "prompts": run.prompts},
+        "journal": parts.journal(run.id, entries),
+        "parts": parts.digests(whole),
     }
 
 
 def _plan(plan: Plan | None) -> dict[str, Any]:
     if plan is None:
         return {"digest": "", "files": 0, "amendments": 0}
-    files = [[one.path, str(one.action), one.lines] for one in plan.files]
-    return {"digest": digest(files), "files": len(files), "amendments": len(plan.amendments)}
+    listed = [[one.path, str(one.action), one.lines] for one in plan.files]
+    return {"digest": digest(listed), "files": len(listed), "amendments": len(plan.amendments)}
 
 
-def _checks(run: Run) -> list[dict[str, Any]]:
+def _checks(run: Run, room: _Room) -> list[dict[str, Any]]:
     """One entry a check: what was to run, its baseline, and its result on the subject's tree."""
     assert run.verdict is not None
     wanted = {check.name: check for check in run.snapshot.checks} if run.snapshot else {}
@@ -124,59 +155,75 @@ def _checks(run: Run) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "command": _command(wanted.get(name)),
-            "baseline": _result(before.get(name)),
-            "after": _result(after.get(name)),
+            "command": _command(wanted.get(name), room),
+            "baseline": _result(before.get(name), room),
+            "after": _result(after.get(name), room),
         }
         for name in sorted({*wanted, *before, *after})
     ]
 
 
-def _command(check: Check | None) -> dict[str, Any] | None:
+def _command(check: Check | None, room: _Room) -> dict[str, Any] | None:
+    """What is run, by its digest; the words too where they fit, so that it can be repeated."""
     if check is None:
         return None
-    return {
+    named: dict[str, Any] = {
         "digest": check.digest(),
         "argvDigest": digest(list(check.argv)),
         "tier": str(check.tier),
         "timeout": check.timeout,
     }
+    if room.commands:
+        named["argv"] = list(check.argv)
+        named["env"] = dict(check.env)
+        named["workdir"] = check.workdir
+        named["report"] = check.report
+    return named
 
 
-def _result(result: CheckResult | None) -> dict[str, Any] | None:
+def _result(result: CheckResult | None, room: _Room) -> dict[str, Any] | None:
     """None where the check did not run on that tree: never to be read as a pass."""
     if result is None:
         return None
-    counts, compared = result.counts, result.comparison
-    return {
+    counts = result.counts
+    told: dict[str, Any] = {
         "gitTree": result.tree,
-        "image": result.image,
         "digest": result.digest,
         "standing": str(result.standing),
-        "reason": result.reason,
+        "reason": result.reason[:_TEXT],
         "exitCode": result.exit_code,
-        "milliseconds": result.ms,
-        "counts": None
-        if counts is None
-        else {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped},
-        "casesDigest": result.cases,
-        "logDigest": result.log,
-        "failed": _ids(sorted({failure.test for failure in result.failures})),
-        "comparison": None
-        if compared is None
-        else {
-            "newlyFailing": _ids(compared.newly_failing),
-            "fixed": _ids(compared.fixed),
-            "alreadyFailing": _ids(compared.already_failing),
-            "newlySkipped": _ids(compared.newly_skipped),
-            "gone": _ids(compared.gone),
-            "new": len(compared.new),
-        },
+        "counts": None if counts is None else builtins(counts),
+        "record": digest(builtins(result)),
     }
+    if room.whole:
+        failed = sorted({failure.test for failure in result.failures})
+        told |= {
+            "image": result.image,
+            "milliseconds": result.ms,
+            "casesDigest": result.cases,
+            "logDigest": result.log,
+            "failed": ids(failed, room.ids),
+            "comparison": _comparison(result, room),
+        }
+    return told
 
 
-def _ids(ids: Sequence[str]) -> dict[str, Any]:
-    return {"count": len(ids), "digest": digest(list(ids)), "ids": list(ids[:IDS])}
+def _comparison(result: CheckResult, room: _Room) -> dict[str, Any] | None:
+    """The kinds of difference that there are; of new tests that pass, how many."""
+    compared = result.comparison
+    if compared is None:
+        return None
+    found: dict[str, Any] = {}
+    for field in fields(compared):
+        names = getattr(compared, field.name)
+        if isinstance(names, tuple) and names:
+            found[_camel(field.name)] = ids(names, 0 if field.name == "new" else room.ids)
+    return found
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def _standings(results: Sequence[CheckResult]) -> dict[str, int]:
@@ -186,12 +233,38 @@ def _standings(results: Sequence[CheckResult]) -> dict[str, int]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _findings(findings: Sequence[Finding], room: _Room) -> dict[str, Any]:
+    """Digest and number of all claims, and the tree of those that there is room for."""
+    told = [] if room.findings == "none" else [_finding(one, room) for one in findings]
     return {
-        "claim": finding.claim,
+        "digest": digest(builtins(tuple(findings))),
+        "standings": _tally(findings),
+        "tree": [one for one in told if one is not None],
+    }
+
+
+def _tally(findings: Sequence[Finding]) -> Mapping[str, int]:
+    """How many leaves hold, fail, and are unknown."""
+    leaves: list[Finding] = []
+    waiting = list(findings)
+    while waiting:
+        one = waiting.pop()
+        if one.parts:
+            waiting += one.parts
+        else:
+            leaves.append(one)
+    return {str(holds): sum(leaf.standing is holds for leaf in leaves) for holds in Holds}
+
+
+def _finding(finding: Finding, room: _Room) -> dict[str, Any] | None:
+    if room.findings == "open" and finding.standing is Holds.HOLDS:
+        return None
+    below = [_finding(part, room) for part in finding.parts]
+    return {
+        "claim": finding.claim[:_TEXT],
         "standing": str(finding.standing),
-        "exhibits": list(finding.exhibits[:IDS]),
-        "parts": [_finding(part) for part in finding.parts],
+        "exhibits": [one[:_TEXT] for one in finding.exhibits[: room.ids]],
+        "parts": [part for part in below if part is not None],
     }
 
 

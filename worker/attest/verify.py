@@ -37,8 +37,11 @@ def public_key(pem: str) -> Ed25519PublicKey:
     return key
 
 
-def verify(envelope: Mapping[str, Any], key: Ed25519PublicKey) -> dict[str, Any]:
-    """The statement that `key` signed. Raises `NotVerified` for anything else.
+def verify(
+    envelope: Mapping[str, Any], key: Ed25519PublicKey, kind: str = PREDICATE_TYPE
+) -> dict[str, Any]:
+    """The statement of predicate type `kind` that `key` signed. Raises `NotVerified` for anything
+    else.
 
     Key ids in the envelope are hints: every signature is tried. Nothing but the verified bytes is
     parsed.
@@ -50,8 +53,8 @@ def verify(envelope: Mapping[str, Any], key: Ed25519PublicKey) -> dict[str, Any]
         raise NotVerified("What was signed is not JSON with each key once.") from None
     if not isinstance(statement, dict) or statement.get("_type") != STATEMENT_TYPE:
         raise NotVerified("What was signed is no in-toto statement of version 1.")
-    if statement.get("predicateType") != PREDICATE_TYPE:
-        raise NotVerified(f"The statement is not of type {PREDICATE_TYPE}.")
+    if statement.get("predicateType") != kind:
+        raise NotVerified(f"The statement is not of type {kind}.")
     subjects(statement)
     if not isinstance(statement.get("predicate"), dict):
         raise NotVerified("The statement has no predicate.")

@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 from worker import settings
+from worker.attest.keys import line_of
 from worker.attest.signing import KeyUnusable, Signer
+from worker.attest.verify import public_key
 from worker.store.sealing import new_secret
 
 
@@ -29,6 +31,9 @@ def main(_door: settings.Door, arguments: list[str]) -> int:
                 return 1
             print(f"{file}: the key that signs evidence. Its public half, to be kept elsewhere:")
             print(signer.public_pem)
+            line = line_of(public_key(signer.public_pem))
+            print("For .github/agent.yml on the default branch, so that others need no file:")
+            print(f'evidence: {{key: "{line}"}}')
         case _:
             print("usage: patchwarrant key seal FILE | patchwarrant key signing FILE")
             return 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from app.domain.errors import Reason
 from app.domain.event import Event
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter, Hold
+from app.domain.record import JournalEntry
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
 
@@ -35,8 +36,10 @@ class DeskKit:
 
     `read` and `write` give a client with a token of its own, revoked at the end of the block.
     `event` finds the signed trigger; `config_of` reads the configuration file's bytes and raises
-    `ConfigError`; `statement` makes the in-toto statement's bytes of a run and a commit, `sign`
-    its DSSE envelope; `paused` says whether the operator paused all work; `now` is Redis
+    `ConfigError`; `statements` makes the in-toto statements' bytes of a run, a commit and the
+    journal, ours first, `sign` the DSSE envelope of one, `bundle` the file that holds them with
+    everything that they name; `journal_fault` says where a run's journal is not what was written,
+    "" where it is; `paused` says whether the operator paused all work; `now` is Redis
     milliseconds. `owners` is the operator's allow-list in lower case; empty refuses all.
     """
 
@@ -45,8 +48,10 @@ class DeskKit:
     write: Write
     event: Callable[[str], Event | None]
     config_of: Callable[[bytes], RepoConfig]
-    statement: Callable[[Run, str], bytes]
+    statements: Callable[[Run, str, Sequence[JournalEntry]], tuple[bytes, ...]]
     sign: Callable[[bytes], dict[str, Any]]
+    bundle: Callable[[Run, Sequence[dict[str, Any]], Sequence[JournalEntry]], bytes]
+    journal_fault: Callable[[str], str]
     paused: Callable[[], bool]
     now: Callable[[], int]
     owners: frozenset[str]

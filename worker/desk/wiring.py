@@ -20,7 +20,8 @@ from app.domain.redact import Redactor
 from app.domain.run import Run
 from app.domain.state import Role, State
 from worker import jobs, logs, settings
-from worker.attest import statement
+from worker.attest import bundle
+from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
@@ -67,8 +68,10 @@ class Desk:
             write=self.access.write,
             event=self.ledger.event,
             config_of=config_of,
-            statement=statement.build,
+            statements=statements,
             sign=self.signer.sign,
+            bundle=bundle.make,
+            journal_fault=self.ledger.journal_fault,
             paused=lambda: bool(self.ledger.paused()),
             now=self.ledger.now,
             owners=frozenset(owner.lower() for owner in self.held.owners),

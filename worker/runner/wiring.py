@@ -16,6 +16,7 @@ from redis import Redis
 from app.domain.check import Check, CheckResult
 from app.domain.errors import Unavailable
 from app.domain.record import JOB_TOKEN
+from app.domain.redact import Redactor
 from app.domain.run import Run
 from app.domain.state import Role, State
 from worker import jobs, logs, settings
@@ -72,6 +73,8 @@ class Runner:
             certify=Certifier(hold, objects, self.sandbox),
             fetch=fetch,
             config_of=config_of,
+            draw=partial(secrets.token_hex, 16),
+            knows=Redactor([self.held.model_key.value]).knows,
         )
         # A run that has begun keeps its model: thinking blocks are bound to it.
         name = run.model or self.held.model

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from app.domain import record, scripts
+from app.domain import chain, record, scripts
 from app.domain.errors import Fenced, Halt, Reason, Unavailable
 from app.domain.record import JournalEntry, Kept
 from worker.store import artifacts, codec
@@ -150,6 +150,15 @@ class LedgerHold:
     def get(self, digest: str) -> bytes:
         return artifacts.get(self.calls, digest)
 
+    def remember(self, name: str, data: Mapping[str, Any]) -> None:
+        keys = (self._row, record.memory_key(name))
+        words = (codec.encode(data), record.MEMORY_SECONDS)
+        self.calls.fenced(scripts.REMEMBER, self.lease.fence, keys, words)
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        found = self.calls.command("GET", record.memory_key(name))
+        return None if found is None else codec.mapping(found)
+
     def reserve(self, dollars: int) -> None:
         words = (dollars, self.daily, self.lease.run_id, SPEND, KEEP_SPEND)
         left = self.calls.fenced(scripts.RESERVE, self.lease.fence, (self._row,), words).decode()
@@ -190,6 +199,26 @@ def journal(calls: Calls, run_id: str) -> list[JournalEntry]:
         data = codec.mapping(pairs[b"data"])
         found.append(JournalEntry(name.decode(), Kept(pairs[b"kind"].decode()), data))
     return found
+
+
+def journal_fault(calls: Calls, run_id: str) -> str:
+    """Where the journal is not what was written, "" where every entry follows from the one before.
+
+    Entries of before the chain began are taken as they are.
+    """
+    before = ""
+    for name, fields in calls.command("XRANGE", record.journal_key(run_id), "-", "+"):
+        pairs = fields if isinstance(fields, dict) else dict(_pairs(fields))
+        said = pairs.get(b"chain", b"").decode()
+        if said or before:
+            expected = chain.stamp(before, pairs[b"kind"].decode(), pairs[b"data"])
+            if said != expected:
+                return f"journal entry {name.decode()} does not follow from the one before it"
+        before = said
+    newest = (calls.command("HGET", record.run_key(run_id), "chain") or b"").decode()
+    if newest != before:
+        return "the newest journal entries are missing"
+    return ""
 
 
 def _pairs(flat: list[bytes]) -> list[tuple[bytes, bytes]]:

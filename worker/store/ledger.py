@@ -21,7 +21,7 @@ from app.domain.state import ENDS, OWNER, Role, State
 from worker.store import codec, connect
 from worker.store.calls import Calls, operation
 from worker.store.exchange import Exchange
-from worker.store.hold import LedgerHold, journal
+from worker.store.hold import LedgerHold, journal, journal_fault
 from worker.store.rows import Due, Lease, Opened, Opening, Row
 
 GRACE = 2_000  # ms after a lease's end until the run is due again
@@ -287,6 +287,10 @@ class Ledger(Exchange):
     def journal(self, run_id: str) -> list[JournalEntry]:
         """A run's journal, oldest first, without a lease."""
         return journal(self.calls, run_id)
+
+    def journal_fault(self, run_id: str) -> str:
+        """Where a run's journal was tampered with, "" where it is as it was written."""
+        return journal_fault(self.calls, run_id)
 
     def spent_today(self) -> int:
         """Micro-dollars spent and reserved today (UTC) over everything."""

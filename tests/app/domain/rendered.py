@@ -11,6 +11,7 @@ from markdown_it.token import Token
 _PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 _OURS = re.compile(
     r"<!-- /?patchwarrant:(?:body|status|ending):[A-Za-z0-9]+ -->"
+    r"|<!-- patchwarrant:evidence:[0-9a-f:]+ -->"
     r"|</?(?:sub|details|summary|code)>"
 )
 # What GitHub makes a call, a reference or a link of, after entities are read.

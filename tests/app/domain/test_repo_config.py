@@ -13,6 +13,7 @@ from app.domain.budget import Limits
 from app.domain.check import Tier
 from app.domain.repo_config import (
     CHECK_KEYS,
+    EVIDENCE_KEYS,
     KEYS,
     LIMIT_RANGES,
     NOT_YET,
@@ -51,6 +52,7 @@ FULL: dict[str, Any] = {
     "paths": {"allow": ["src/**"], "unlock": ["db/migrations/**"]},
     "limits": {"turns": 5, "dollars": 1.25, "changed_lines": 90},
     "on_stop": "patch",
+    "evidence": {"key": "ed25519:JkG1RMOQZwNsrLcQQD0JSRisEBYGrLiy2FKh2wYsV70="},
 }
 
 
@@ -240,6 +242,7 @@ def test_the_schema_has_exactly_the_keys_that_are_read() -> None:
     assert tuple(properties) == KEYS
     assert tuple(properties["checks"]["items"]["properties"]) == CHECK_KEYS
     assert tuple(properties["paths"]["properties"]) == PATHS_KEYS
+    assert tuple(properties["evidence"]["properties"]) == EVIDENCE_KEYS
     assert tuple(properties["limits"]["properties"]) == tuple(LIMIT_RANGES)
 
 
@@ -259,7 +262,18 @@ def test_every_key_stands_on_the_page() -> None:
         *KEYS,
         *(f"checks[].{key}" for key in CHECK_KEYS),
         *(f"paths.{key}" for key in PATHS_KEYS),
+        *(f"evidence.{key}" for key in EVIDENCE_KEYS),
         *(f"limits.{key}" for key in LIMIT_RANGES),
     }
     refused = PAGE.partition("## Keys that are refused for now")[2].partition("## ")[0]
     assert set(re.findall(r"`([^`]+)`", refused)) == set(NOT_YET)
+
+
+@pytest.mark.parametrize(
+    "key", ["ed25519:", "rsa:AAAA", "ed25519:" + "A" * 44, "-----BEGIN PUBLIC KEY-----", "x\ny"]
+)
+def test_a_key_for_evidence_is_one_line_of_one_form(key: str) -> None:
+    with pytest.raises(ConfigError, match=r"evidence\.key"):
+        read({"evidence": {"key": key}})
+    assert read({"evidence": {"key": ""}}).evidence_key == ""
+    assert read({}).evidence_key == ""

@@ -8,6 +8,7 @@ from app.domain.errors import IllegalMove
 from app.domain.state import ENDS, MOVES, OWNER, Kind, Role, Signal, State, move
 
 MODEL = {State.LOCATE, State.PLAN, State.EDIT}
+STATES = {Kind.FIX: set(State), Kind.VERIFY: set(State) - MODEL}
 
 
 def reached(kind: Kind, start: State, without: State | None = None) -> set[State]:
@@ -30,8 +31,8 @@ def goes(state: State) -> set[State]:
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_state_is_reached_from_the_first_and_every_run_can_end(kind: Kind) -> None:
-    assert reached(kind, State.ADMIT) == set(State)
-    for state in State:
+    assert reached(kind, State.ADMIT) == STATES[kind]
+    for state in STATES[kind]:
         assert reached(kind, state) & ENDS
 
 
@@ -49,15 +50,24 @@ def test_a_fix_moves_only_as_promised() -> None:
     assert goes(State.VERIFY) == {State.GATE, State.PLAN}
 
 
-def test_the_only_way_into_publishing_is_the_gate() -> None:
-    into = {state for (state, _), to in MOVES[Kind.FIX].items() if to is State.PUBLISH}
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_only_way_into_publishing_is_the_gate(kind: Kind) -> None:
+    into = {state for (state, _), to in MOVES[kind].items() if to is State.PUBLISH}
     assert into == {State.GATE}
-    assert State.PUBLISH not in reached(Kind.FIX, State.ADMIT, without=State.GATE)
+    assert State.PUBLISH not in reached(kind, State.ADMIT, without=State.GATE)
 
 
-def test_from_every_state_before_an_end_a_run_can_be_halted() -> None:
-    for state in set(State) - ENDS:
-        assert move(Kind.FIX, state, Signal.HALT) is State.HALTED
+@pytest.mark.parametrize("kind", list(Kind))
+def test_from_every_state_before_an_end_a_run_can_be_halted(kind: Kind) -> None:
+    for state in STATES[kind] - ENDS:
+        assert move(kind, state, Signal.HALT) is State.HALTED
+
+
+def test_evidence_about_a_foreign_change_never_meets_the_model_and_repairs_nothing() -> None:
+    verify = MOVES[Kind.VERIFY]
+    assert not {state for state, _ in verify} & MODEL
+    assert not set(verify.values()) & MODEL
+    assert Signal.REPAIR not in {signal for _, signal in verify}
 
 
 def test_partial_work_is_kept_only_from_where_there_can_be_some() -> None:

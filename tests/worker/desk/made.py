@@ -18,8 +18,9 @@ from app.domain.run import Attempt, Run
 from app.domain.state import Kind, State
 from tests.fakes.github import FakeGitHub, Files, tree_id
 from tests.fakes.hold import FakeHold
+from worker.attest.attestation import statements
+from worker.attest.bundle import make
 from worker.attest.signing import Signer
-from worker.attest.statement import build
 from worker.config_file import config_of
 from worker.desk.kit import DeskKit, Read, Write
 
@@ -130,6 +131,7 @@ class Office:
     owners: frozenset[str] = frozenset({"acme"})
     paused: bool = False
     ms: int = 5_000
+    journal_fault: str = ""
     read: Read | None = None
     write: Write | None = None
 
@@ -140,8 +142,10 @@ class Office:
             write=self.write or self.hub.write,
             event=self.events.get,
             config_of=config_of,
-            statement=build,
+            statements=statements,
             sign=SIGNER.sign,
+            bundle=make,
+            journal_fault=lambda _run: self.journal_fault,
             paused=lambda: self.paused,
             now=lambda: self.ms,
             owners=self.owners,

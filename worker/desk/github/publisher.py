@@ -22,6 +22,7 @@ from app.domain.errors import (
 )
 from app.domain.ports import CommitView, FileWrite, PullView
 from app.domain.redact import Redactor
+from app.domain.report_annotations import Annotation
 from worker.desk.github import answers
 from worker.desk.github.http import BRANCH, Client
 from worker.desk.github.reader import blob_id
@@ -35,6 +36,7 @@ INSTEAD_OF_DRAFT = (
 )
 MODES = {FILE: "100644", EXECUTABLE: "100755", LINK: "120000"}
 SHAPES = Redactor()  # knows secrets by their shape alone
+ANNOTATIONS = 50  # in one call
 LABEL_COLOR = "5319e7"
 
 
@@ -172,11 +174,13 @@ class Publisher:
         title: str,
         summary: str,
         text: str,
+        annotations: Sequence[Annotation] = (),
     ) -> int:
         """One completed check run for `external_id` on `head`; an earlier one is brought up to
-        date instead of making another."""
+        date instead of making another. Annotations are only ever added by GitHub, so those that
+        it has already are not sent again."""
         shown = {"title": title, "summary": summary, **({"text": text} if text else {})}
-        output = {key: self._redact(value) for key, value in shown.items()}
+        output: dict[str, Any] = {key: self._redact(value) for key, value in shown.items()}
         state = {"status": "completed", "conclusion": conclusion, "output": output}
 
         def find() -> int | None:
@@ -200,7 +204,21 @@ class Publisher:
             ).data
         _same("check run's commit", answers.text(data, "head_sha"), head)
         _same("check run's conclusion", answers.part(data, "conclusion"), conclusion)
-        return answers.number(data, "id")
+        return self._annotated(data, {"title": title, "summary": summary}, annotations)
+
+    def _annotated(
+        self, data: Any, output: Mapping[str, str], annotations: Sequence[Annotation]
+    ) -> int:
+        """Add what the check run does not show yet, in pieces as GitHub takes them; its id."""
+        check_run = answers.number(data, "id")
+        while (there := _count(data)) < len(annotations):
+            piece = [_annotation(one) for one in annotations[there : there + ANNOTATIONS]]
+            body = {"output": {**output, "annotations": piece}}
+            # Not sent twice: a lost answer leaves some missing, never any doubled.
+            data = self._client.call("update_check", body=body, check_run=check_run).data
+            if _count(data) <= there:
+                break  # GitHub took them without counting: better too few than without end
+        return check_run
 
     def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
         """One comment with `marker` on an issue: the known one, else the one that carries the
@@ -314,6 +332,23 @@ class Publisher:
     def _ours(self, branch: str) -> None:
         if branch != self._client.branch or not BRANCH.fullmatch(branch):
             raise ForbiddenCall(f"{branch!r} is not the branch that this run is bound to")
+
+
+def _annotation(one: Annotation) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "start_line": one.line,
+        "end_line": one.line,
+        "annotation_level": one.level,
+        "title": one.title,
+        "message": one.message,
+    }
+
+
+def _count(data: Any) -> int:
+    """How many annotations a check run has, as GitHub counts them."""
+    found = answers.part(answers.part(data, "output"), "annotations_count")
+    return found if isinstance(found, int) else 0
 
 
 def _inline(data: bytes) -> str | None:

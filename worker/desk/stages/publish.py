@@ -204,28 +204,38 @@ def _adopted(writer: GitHubWriter, work: _Work, commit: str) -> Record | None:
 
 
 def _signed(kit: DeskKit, run: Run, commit: str) -> None:
-    """Build and sign the statement about this commit and keep the envelope, once."""
+    """Build and sign the statements about this commit; keep envelopes and bundle, once."""
     known = done(kit.hold, "statement")
-    if known is not None and known.get("commit") == commit:
+    if known is not None and known.get("commit") == commit and known.get("bundle"):
         return
-    statement = kit.statement(run, commit)
-    envelope = kit.sign(statement)
-    signatures = envelope.get("signatures") or [{}]
-    kept = kit.hold.put(envelope_bytes(envelope))
-    key = str(signatures[0].get("keyid", ""))
-    kit.hold.fulfil("statement", {"commit": commit, "envelope": kept, "key": key})
+    fault = kit.journal_fault(run.id)
+    if fault:
+        raise IntegrityError(f"The journal was tampered with, so nothing was signed: {fault}.")
+    entries = kit.hold.entries()
+    envelopes = [kit.sign(one) for one in kit.statements(run, commit, entries)]
+    lines = [envelope_bytes(one) for one in envelopes]
+    signatures = envelopes[0].get("signatures") or [{}]
+    signed = {
+        "commit": commit,
+        "envelope": kit.hold.put(lines[0]),
+        "envelopes": kit.hold.put(b"\n".join(lines)),
+        "bundle": kit.hold.put(kit.bundle(run, envelopes, entries)),
+        "key": str(signatures[0].get("keyid", "")),
+    }
+    kit.hold.fulfil("statement", signed)
 
 
 def _facts(kit: DeskKit, run: Run) -> report.Facts:
     statement = done(kit.hold, "statement") or {}
-    envelope = str(statement.get("envelope", ""))
+    lines = str(statement.get("envelopes", ""))
     return report.Facts(
         commit=run.publication.commit,
         deltas=_deltas(kit),
         logs={result.check: result.tail for result in run.results if result.tail},
-        statement=envelope,
+        statement=str(statement.get("envelope", "")),
         key=str(statement.get("key", "")),
-        envelope=kit.hold.get(envelope).decode() if envelope else "",
+        envelope=kit.hold.get(lines).decode() if lines else "",
+        bundle=str(statement.get("bundle", "")),
     )
 
 
@@ -291,12 +301,14 @@ def _check(kit: DeskKit, work: _Work, facts: report.Facts) -> int:
         return int(known["id"])
     run = work.run
     title, summary, text = report.check_output(run, facts)
+    notes = report.remarks(run, facts)
     conclusion = CONCLUSIONS[work.verdict.result]
     with kit.write(run, Phase.EVIDENCE) as writer:
 
         def make() -> Record:
             head = run.publication.commit
-            return {"id": writer.check_run(CHECK, head, run.id, conclusion, title, summary, text)}
+            made = writer.check_run(CHECK, head, run.id, conclusion, title, summary, text, notes)
+            return {"id": made}
 
         # The writer itself looks for a check run with this external id before it makes one.
         return int(once(kit.hold, "check", {"name": CHECK}, make, lambda: None)["id"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
-from app.domain.check import Case, CaseStatus, Comparison, Counts
+from app.domain.check import Case, CaseStatus, Comparison, Counts, Outcome
 
+_DOTS = re.compile(rb"^(?:\S{1,200} )?([.FEsxX]+)(?: {1,80}\[ {0,2}\d{1,3}%\])?\r?$", re.MULTILINE)
 LIST_CAP = 1_000  # ids kept in a run's row; the cases artifact has them all
 
 
@@ -37,6 +39,22 @@ def counts_of(cases: Iterable[Case]) -> Counts:
     for case in cases:
         by[case.status] += 1
     return Counts(by[CaseStatus.PASSED], by[CaseStatus.FAILED], by[CaseStatus.SKIPPED])
+
+
+def subset_of(
+    outcome: Outcome, cases: Sequence[Case] | None, known: Sequence[Case] | None
+) -> tuple[int, int] | None:
+    """(tests that ended, tests that the baseline knew) of a run that time cut, else None.
+
+    Without a report pytest's progress is counted; where nothing is told, no test counts.
+    """
+    if outcome.limit != "time" or not known:
+        return None
+    if cases is not None:
+        ran = sum(case.status is not CaseStatus.SKIPPED for case in cases)
+    else:
+        ran = sum(len(found) for found in _DOTS.findall(outcome.stdout))
+    return min(ran, len(known)), len(known)
 
 
 def packed(cases: Iterable[Case]) -> bytes:

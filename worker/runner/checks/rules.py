@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 
-from app.domain.check import (
-    Case,
-    Check,
-    CheckResult,
-    Comparison,
-    Counts,
-    Failure,
-    Outcome,
-    Standing,
-)
+from app.domain.check import Check, CheckResult, Comparison, Counts, Outcome, Standing
+from worker.runner.checks.heard import Heard
 from worker.runner.checks.output import tail_of
+from worker.runner.checks.parsers.read import NO_TESTS
 
 ENVIRONMENT = "environment"
+UNUSABLE = "baseline unusable"
 NOT_FOUND = frozenset({126, 127})  # the program cannot be run, or is not there
 USAGE = 5  # pytest's code for "no test was collected"
 
+_PASSED = (Standing.PASSED, "")
 _MODULE = re.compile(r"No module named '?([A-Za-z_][\w.]*)'?")
 _MISSING = "ModuleNotFoundError"
 _MAKE = re.compile(r"^make(?:\[\d+\])?: \*\*\* .*Error 127$", re.MULTILINE)
@@ -31,15 +26,13 @@ _MAKE = re.compile(r"^make(?:\[\d+\])?: \*\*\* .*Error 127$", re.MULTILINE)
 class Seen:
     """All that one run gave.
 
-    `cases` is None without a readable report; `failures` are all that the report told; `names` are
-    the names of the tree's own modules and folders; `baseline` is None when this is the baseline.
+    `heard` is what report or output told; `names` are the names of the tree's own modules and
+    folders; `baseline` is None when this is the baseline.
     """
 
     check: Check
     outcome: Outcome
-    cases: Sequence[Case] | None
-    counts: Counts | None
-    failures: Sequence[Failure]
+    heard: Heard
     comparison: Comparison | None
     names: Container[str]
     baseline: CheckResult | None
@@ -56,22 +49,41 @@ def stand(seen: Seen) -> tuple[Standing, str]:
         return Standing.UNAVAILABLE, ENVIRONMENT
     if _environment(seen, outcome.exit_code):
         return Standing.UNAVAILABLE, ENVIRONMENT
-    if seen.cases is None or seen.counts is None:
-        return _by_exit_code(seen.check, outcome.exit_code)
-    return _by_report(seen, outcome.exit_code, seen.counts)
+    if seen.baseline is not None and seen.baseline.standing is Standing.UNAVAILABLE:
+        return Standing.UNAVAILABLE, UNUSABLE  # neither blame nor pass (A19)
+    if seen.heard.cases is None or seen.heard.counts is None:
+        return _by_exit_code(seen, outcome.exit_code)
+    return _by_cases(seen, outcome.exit_code, seen.heard.counts)
 
 
-def _by_exit_code(check: Check, code: int) -> tuple[Standing, str]:
-    if code == 0 and check.report:
+def _by_exit_code(seen: Seen, code: int) -> tuple[Standing, str]:
+    """Without each test's name: the exit code decides, and an output that speaks against a pass."""
+    if code:
+        return Standing.FAILED, f"exit {code}"
+    if seen.check.report:
         return Standing.UNAVAILABLE, "exit 0 without a readable report"
-    return (Standing.FAILED, f"exit {code}") if code else (Standing.PASSED, "")
+    if seen.heard.doubt == NO_TESTS:
+        return Standing.FAILED, NO_TESTS
+    if seen.heard.doubt:
+        return Standing.UNAVAILABLE, seen.heard.doubt
+    fewer = _fewer(seen)
+    return (Standing.FAILED, f"{fewer} fewer tests ran than on base") if fewer else _PASSED
 
 
-def _by_report(seen: Seen, code: int, counts: Counts) -> tuple[Standing, str]:
+def _fewer(seen: Seen) -> int:
+    """How many tests less than on base ran, where only their number is known."""
+    before = seen.baseline.counts if seen.baseline is not None else None
+    after = seen.heard.counts
+    if before is None or after is None:
+        return 0
+    return max(0, before.passed + before.failed - after.passed - after.failed)
+
+
+def _by_cases(seen: Seen, code: int, counts: Counts) -> tuple[Standing, str]:
     if code == 0 and counts.failed:
-        return Standing.UNAVAILABLE, "exit code and report disagree"
+        return Standing.UNAVAILABLE, f"exit code and {_source(seen)} disagree"
     if counts.passed + counts.failed == 0:
-        return Standing.FAILED, "no tests ran"
+        return Standing.FAILED, NO_TESTS
     if code and not counts.failed:
         return Standing.FAILED, f"exit {code} without a failing test"
     if code:
@@ -79,7 +91,11 @@ def _by_report(seen: Seen, code: int, counts: Counts) -> tuple[Standing, str]:
     lost = seen.comparison
     if lost is not None and (lost.gone or lost.newly_skipped):
         return Standing.FAILED, f"{len(lost.gone)} tests gone, {len(lost.newly_skipped)} skipped"
-    return Standing.PASSED, ""
+    return _PASSED
+
+
+def _source(seen: Seen) -> str:
+    return "report" if seen.heard.by == "report" else "output"
 
 
 def _environment(seen: Seen, code: int) -> bool:
@@ -93,9 +109,11 @@ def _environment(seen: Seen, code: int) -> bool:
         return True
     if code == 0:
         return False
-    if seen.cases is not None:
-        failed = seen.counts.failed if seen.counts else 0
-        missing = [one for one in seen.failures if _foreign(one.error, one.message, seen.names)]
+    if seen.heard.cases is not None:
+        failed = seen.heard.counts.failed if seen.heard.counts else 0
+        missing = [
+            one for one in seen.heard.failures if _foreign(one.error, one.message, seen.names)
+        ]
         return failed > 0 and len(missing) == failed
     tail = tail_of(seen.outcome, 2_000)
     return _ends_with_missing(tail, seen.names) or bool(_MAKE.search(tail))

@@ -6,6 +6,7 @@ running the check again (docs: the evidence is what was measured, never what was
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,16 +15,20 @@ from typing import Any
 
 import msgspec
 
-from app.domain.check import Case, Check, CheckResult, Outcome
+from app.domain.check import Case, Check, CheckResult, Outcome, Standing
 from app.domain.errors import Halt, IntegrityError, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.ports import Hold, Job, Objects, Sandbox
-from app.domain.record import BLOB_CAP, Kept
-from worker.runner.checks.compare import compare, counts_of, packed, unpacked
+from app.domain.record import Kept
+from worker.runner.checks.again import doubtful, settled
+from worker.runner.checks.compare import compare, packed, subset_of, unpacked
+from worker.runner.checks.heard import Source, hear, source_of
+from worker.runner.checks.narrow import narrowed, selectable
 from worker.runner.checks.output import log_of, tail_of
-from worker.runner.checks.parsers.junit import parse
+from worker.runner.checks.remember import remember, remembered
 from worker.runner.checks.rules import Seen, stand
 
 FAILURES_KEPT = 12
+BASELINE = "baseline"  # the phase whose results later runs on the same tree may use
 PAUSE = 30.0  # seconds until a sandbox that gave no time of its own is asked again
 
 
@@ -44,11 +49,16 @@ class Certifier:
         image: str,
         baseline: CheckResult | None = None,
         attempt: int = 0,
+        extra: Mapping[str, bytes] | None = None,
+        selectors: Sequence[str] = (),
     ) -> CheckResult:
         """The result of `check` on `tree`: taken from the journal, else measured and recorded.
 
         `phase` says what it is run for and, with `attempt`, is part of its name in the journal.
-        `baseline` is the same check's result on the base tree, None when this is it. Raises
+        `baseline` is the same check's result on the base tree, None when this is it; a baseline
+        that an earlier run measured on the same tree, command and image is taken over. `extra`
+        files are laid over the tree, `selectors` narrow the check. What fails newly against
+        `baseline` is run once more: what then passes is flaky. Raises
         `Park(SANDBOX)` while no container can be had (never charged), `Halt(INFRASTRUCTURE)` when
         the sandbox refuses, and what `hold.look` raises.
         """
@@ -60,25 +70,58 @@ class Certifier:
             "image": image,
             "attempt": attempt,
         }
+        plain = not extra and not selectors
+        if not plain:
+            key["extra"] = {path: _digest(data) for path, data in (extra or {}).items()}
+            key["selectors"] = list(selectors)
         for result in _recorded(self.hold, key):
             return result
-        outcome = self._measured(run, check, tree, image)
-        result = self._result(check, tree, image, outcome, baseline)
-        self.hold.note(Kept.CHECK, {**key, "result": msgspec.to_builtins(result)})
-        return result
+        first = plain and phase == BASELINE and baseline is None
+        found = remembered(self.hold, check, tree, image) if first else None
+        if found is None:
+            outcome = self._measured(run, check, tree, image, extra or {}, selectors)
+            found = self._result(check, tree, image, outcome, baseline)
+            if first:
+                remember(self.hold, found)
+            elif plain:
+                found = self._settled(run, check, tree, image, found)
+        self.hold.note(Kept.CHECK, {**key, "result": msgspec.to_builtins(found)})
+        return found
 
-    def _measured(self, run: str, check: Check, tree: str, image: str) -> Outcome:
-        tar = self.objects.tar(tree, {})
+    def _measured(
+        self,
+        run: str,
+        check: Check,
+        tree: str,
+        image: str,
+        extra: Mapping[str, bytes],
+        selectors: Sequence[str],
+    ) -> Outcome:
+        tar = self.objects.tar(tree, extra)
+        job = job_of(check, narrowed(check.selector, selectors) if selectors else ())
         with sandbox_faults():
-            return self.sandbox.certify(run, image, job_of(check), tar, self.hold.look)
+            return self.sandbox.certify(run, image, job, tar, self.hold.look)
+
+    def _settled(
+        self, run: str, check: Check, tree: str, image: str, result: CheckResult
+    ) -> CheckResult:
+        """The result with its new failures seen twice: narrowed where the check can be."""
+        tests = doubtful(result)
+        if not tests:
+            return result
+        selectors = selectable(tests) if check.selector else ()
+        outcome = self._measured(run, check, tree, image, {}, selectors)
+        paths = frozenset(entry.path for entry in self.objects.entries(tree))
+        again = hear(check, outcome, paths, source_of(self.objects, tree, paths))
+        return settled(result, again.cases or (), outcome.ms)
 
     def _result(
         self, check: Check, tree: str, image: str, outcome: Outcome, baseline: CheckResult | None
     ) -> CheckResult:
         paths = frozenset(entry.path for entry in self.objects.entries(tree))
-        return read_outcome(
-            check, tree, image, outcome, paths, self.hold, baseline, self._known(baseline)
-        )
+        source = source_of(self.objects, tree, paths)
+        known = self._known(baseline)
+        return read_outcome(check, tree, image, outcome, paths, self.hold, source, baseline, known)
 
     def _known(self, baseline: CheckResult | None) -> tuple[Case, ...] | None:
         """The baseline's cases, None where there is nothing to compare with."""
@@ -109,24 +152,19 @@ def read_outcome(
     outcome: Outcome,
     paths: frozenset[str],
     hold: Hold,
+    source: Source,
     baseline: CheckResult | None = None,
     known: Sequence[Case] | None = None,
 ) -> CheckResult:
     """What an outcome says, with its log and cases kept as artifacts.
 
-    `paths` are the tree's files, `known` the baseline's cases where there are any.
+    `paths` are the tree's files, `source` reads one, `known` are the baseline's cases where there
+    are any.
     """
-    report = parse(outcome.report, paths) if check.report else None
-    kept = packed(report.cases) if report else b""
-    if len(kept) > BLOB_CAP:  # ids of control characters grow when they are written out
-        report = None
-    cases = report.cases if report else None
-    failures = report.failures if report else ()
-    counts = None if cases is None else counts_of(cases)
+    heard = hear(check, outcome, paths, source)
+    cases = heard.cases
     comparison = compare(known, cases) if cases is not None and known is not None else None
-    standing, reason = stand(
-        Seen(check, outcome, cases, counts, failures, comparison, names_of(paths), baseline)
-    )
+    standing, reason = stand(Seen(check, outcome, heard, comparison, names_of(paths), baseline))
     return CheckResult(
         check=check.name,
         digest=check.digest(),
@@ -136,12 +174,14 @@ def read_outcome(
         reason=reason,
         exit_code=outcome.exit_code,
         ms=outcome.ms,
-        counts=counts,
-        failures=tuple(failures[:FAILURES_KEPT]),
+        counts=heard.counts,
+        failures=heard.failures if standing is not Standing.PASSED else (),
         log=hold.put(log_of(outcome)),
         tail=tail_of(outcome),
-        cases="" if cases is None else hold.put(kept),
+        cases="" if cases is None else hold.put(packed(cases)),
         comparison=comparison,
+        subset=subset_of(outcome, cases, known),
+        parsed=heard.by,
     )
 
 
@@ -164,6 +204,10 @@ def names_of(paths: frozenset[str]) -> frozenset[str]:
         found.update(folders)
         found.add(posixpath.splitext(name)[0])
     return frozenset(found)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _recorded(hold: Hold, key: Mapping[str, Any]) -> Iterator[CheckResult]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -10,12 +10,11 @@ from app.domain.check import Check, CheckResult, Outcome
 from app.domain.edit import EXECUTABLE, FILE
 from app.domain.errors import Refused
 from app.domain.ports import Box, Hold, Job, Objects, Sandbox
-from app.domain.repo_config import TESTS
+from worker.runner.checks.heard import source_of
 from worker.runner.checks.narrate import narrate
+from worker.runner.checks.narrow import SELECTORS_MOST, amiss, narrowed
 from worker.runner.checks.run import job_of, read_outcome, sandbox_faults
 
-SELECTORS_MOST = 40
-SELECTOR_CAP = 300  # characters
 SECONDS = (5, 300)
 OVERLAY_FILES = 200
 OVERLAY_BYTES = 4 << 20
@@ -52,7 +51,8 @@ class Selected:
         with sandbox_faults():
             outcome = self._outcome(job, tree)
         paths = frozenset(entry.path for entry in self.objects.entries(tree))
-        result = read_outcome(check, tree, self.image, outcome, paths, self.hold)
+        source = source_of(self.objects, tree, paths)
+        result = read_outcome(check, tree, self.image, outcome, paths, self.hold, source)
         return result, narrate(result, outcome, job.seconds, whole=not check.selector)
 
     def close(self) -> None:
@@ -110,24 +110,5 @@ class Selected:
         if not SECONDS[0] <= seconds <= SECONDS[1]:
             raise BadSelectors(f"from {SECONDS[0]} to {SECONDS[1]} seconds are possible")
         for one in selectors:
-            for holds, what in _AMISS:
-                if holds(one):
-                    raise BadSelectors(f"the selector {one[:80]!r} {what}")
-
-
-_AMISS: tuple[tuple[Callable[[str], bool], str], ...] = (
-    (lambda one: not one.strip(), "is empty"),
-    (lambda one: len(one) > SELECTOR_CAP, f"is longer than {SELECTOR_CAP} characters"),
-    (lambda one: one.startswith(("-", "@")), "looks like an option; name tests only"),
-    (lambda one: not one.isprintable(), "holds a control or an invisible character"),
-    (lambda one: one.startswith("/"), "is an absolute path; name it from the repository's root"),
-    (lambda one: ".." in one.partition("::")[0].split("/"), "leaves the repository"),
-)
-
-
-def narrowed(template: Sequence[str], selectors: Sequence[str]) -> tuple[str, ...]:
-    """The argv of a partial run, () where the check cannot be narrowed."""
-    argv: list[str] = []
-    for word in template:
-        argv.extend(selectors if word == TESTS else (word,))
-    return tuple(argv) if any(argv) else ()
+            if what := amiss(one):
+                raise BadSelectors(f"the selector {one[:80]!r} {what}")

@@ -1,4 +1,5 @@
-"""One attempt: the required checks on a run's candidate, each skipped, measured or unavailable."""
+"""One attempt: the checks on a run's candidate, quick ones first; each skipped, measured or
+unavailable."""
 
 from __future__ import annotations
 
@@ -13,20 +14,47 @@ from worker.runner.stages.check_kit import VERIFY, CheckKit, baseline_of, charge
 
 
 def measured(kit: CheckKit, run: Run) -> Run:
-    """The run with one more attempt: the required checks on its candidate, in its present state."""
+    """The run with one more attempt: its checks on its candidate, in its present state.
+
+    Quick checks run first; where one fails that the base does not fail, the required ones are
+    skipped: they are slower and could not make this candidate pass.
+    """
     if run.snapshot is None or run.candidate is None:
         raise LookupError("a run without snapshot and candidate cannot be verified")
     attempt = len(run.attempts)
-    results = tuple(
-        _checked(kit, run, run.snapshot, run.candidate, check, attempt)
-        for check in run.snapshot.checks
-        if check.tier is Tier.REQUIRED
-    )
-    tree = run.candidate.tree
-    made = Attempt(tree, results, fingerprint(tree, results))
+    snapshot, candidate = run.snapshot, run.candidate
+    results: list[CheckResult] = []
+    for check in sorted(snapshot.checks, key=lambda one: one.tier is not Tier.QUICK):
+        failed = [one.check for one in results if _stops(run, one)]
+        if check.tier is Tier.REQUIRED and failed:
+            why = f"quick check {failed[0]} failed"
+            results.append(_skipped(check, snapshot, candidate, why))
+        else:
+            results.append(_checked(kit, run, snapshot, candidate, check, attempt))
+    tree = candidate.tree
+    made = Attempt(tree, tuple(results), fingerprint(tree, results))
     return charged(
         replace(run, attempts=(*run.attempts, made)), sum(result.ms for result in results)
     )
+
+
+def _stops(run: Run, result: CheckResult) -> bool:
+    """Whether a quick check fails in a way that is this candidate's."""
+    quick = run.snapshot is not None and any(
+        one.tier is Tier.QUICK and one.digest() == result.digest for one in run.snapshot.checks
+    )
+    return quick and result.standing is Standing.FAILED and not as_on_base(run, result)
+
+
+def as_on_base(run: Run, result: CheckResult) -> bool:
+    """Whether a failure is the base's own: nothing is worse than it was before."""
+    before = next((one for one in run.baseline if one.digest == result.digest), None)
+    if before is None or before.standing is not Standing.FAILED:
+        return False
+    seen = result.comparison
+    if seen is None:
+        return result.counts is None and before.reason == result.reason
+    return not (seen.newly_failing or seen.gone or seen.newly_skipped)
 
 
 def applies(check: Check, candidate: Candidate) -> bool:
@@ -46,13 +74,17 @@ def _checked(
     if applies(check, candidate):
         base = baseline_of(run, check)
         return kit.certify(run.id, VERIFY, check, candidate.tree, snapshot.image, base, attempt)
+    return _skipped(check, snapshot, candidate, "paths")
+
+
+def _skipped(check: Check, snapshot: Snapshot, candidate: Candidate, why: str) -> CheckResult:
     return CheckResult(
         check=check.name,
         digest=check.digest(),
         tree=candidate.tree,
         image=snapshot.image,
         standing=Standing.SKIPPED,
-        reason="paths",
+        reason=why,
         exit_code=None,
         ms=0,
         counts=None,

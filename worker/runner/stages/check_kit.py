@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -13,6 +13,7 @@ from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
 
 BASELINE, VERIFY, BASE_TESTS = "baseline", "verify", "base-tests"
+RED, SENTINEL, SENTINEL_ON_BASE = "red", "sentinel", "sentinel-on-base"
 
 
 class Certify(Protocol):
@@ -30,13 +31,17 @@ class Certify(Protocol):
         image: str,
         baseline: CheckResult | None = None,
         attempt: int = 0,
+        extra: Mapping[str, bytes] | None = None,
+        selectors: Sequence[str] = (),
     ) -> CheckResult: ...
 
 
 @dataclass(frozen=True)
 class CheckKit:
     """Made once for each held run. `fetch` hands out (url, token) of the run's repository for the
-    length of a `with`; `config_of` reads the bytes of the configuration file (`ConfigError`)."""
+    length of a `with`; `config_of` reads the bytes of the configuration file (`ConfigError`).
+    `draw` gives new random hexadecimal digits (at least 24), `knows` says whether a text holds one
+    of this process's own secrets."""
 
     hold: Hold
     objects: Objects
@@ -44,6 +49,8 @@ class CheckKit:
     certify: Certify
     fetch: Callable[[Run], AbstractContextManager[tuple[str, str]]]
     config_of: Callable[[bytes], RepoConfig]
+    draw: Callable[[], str]
+    knows: Callable[[str], bool]
 
 
 def baseline_of(run: Run, check: Check) -> CheckResult | None:

@@ -5,23 +5,20 @@ Works without a model: also for a run that stopped early and has partial work to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from app.domain.check import CheckResult, Tier
-from app.domain.edit import EXECUTABLE, FILE, Candidate, Change, Delta
+from app.domain.edit import Delta
 from app.domain.errors import Halt, Reason
-from app.domain.gate import Exhibits, judge
-from app.domain.plan import Plan
+from app.domain.gate import NO_PLAN, Exhibits, judge
 from app.domain.policy import Rules, rules_of
 from app.domain.record import BLOB_CAP, Kept
-from app.domain.redact import secret_kinds
-from app.domain.run import Run, Snapshot
-from app.domain.state import Signal
+from app.domain.run import Run
+from app.domain.state import Kind, Signal
 from worker.runner.stages.attempts import applies, measured
-from worker.runner.stages.check_kit import BASE_TESTS, CheckKit, baseline_of, charged
-
-NO_PLAN = Plan("", (), (), (), (), 0)  # declares nothing, so whatever is changed is undeclared
+from worker.runner.stages.check_kit import CheckKit, charged
+from worker.runner.stages.lines import free_of_secrets
+from worker.runner.stages.testimony import testimony
 
 
 def gate(kit: CheckKit) -> Callable[[Run], Run]:
@@ -40,24 +37,29 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
             )
         rules = rules_of(contract.config)
         deltas = kit.objects.deltas(snapshot.base_tree, candidate.tree)
-        _free_of_blocked(deltas, rules)
-        _free_of_secrets(kit, snapshot, candidate, deltas)
+        foreign = run.kind is Kind.VERIFY  # somebody else's change: told about, never withheld
+        if not foreign:
+            _free_of_blocked(deltas, rules)
+            free_of_secrets(kit, snapshot.base_tree, candidate.tree, deltas)
         run = _with_results(kit, run)
-        restored, ms = _base_tests(kit, run, snapshot, candidate, deltas, rules)
+        checks = tuple(one for one in snapshot.checks if applies(one, candidate))
+        heard, ms = testimony(kit, run, snapshot, candidate.tree, deltas, rules, checks)
         verdict = judge(
             Exhibits(
                 tree=candidate.tree,
                 base_commit=contract.base_commit,
-                plan=run.plan or NO_PLAN,
+                plan=None if foreign else run.plan or NO_PLAN,
                 deltas=deltas,
                 rules=rules,
                 limits=contract.limits,
-                checks=tuple(one for one in snapshot.checks if applies(one, candidate)),
+                checks=checks,
                 results=run.results,
                 baseline=run.baseline,
-                restored=restored,
+                restored=heard.restored,
                 attempts=len(run.attempts),
                 halt=run.halt,
+                witness=replace(heard.witness, criteria=contract.criteria),
+                passing=heard.passing,
             )
         )
         _show(kit, snapshot.base_tree, candidate.tree, deltas)
@@ -87,72 +89,8 @@ def _free_of_blocked(deltas: Sequence[Delta], rules: Rules) -> None:
         )
 
 
-def _free_of_secrets(
-    kit: CheckKit, snapshot: Snapshot, candidate: Candidate, deltas: Sequence[Delta]
-) -> None:
-    for delta in deltas:
-        kinds = secret_kinds(_added(kit, snapshot.base_tree, candidate.tree, delta))
-        if kinds:
-            raise Halt(
-                Reason.SECRET_FOUND,
-                f"The change adds what looks like a secret to `{delta.path}`; nothing of it is "
-                "published or shown.",
-                "Look whether the issue or the repository holds a real secret, and revoke it.",
-                tuple(f"{delta.path}: {kind}" for kind in kinds),
-            )
-
-
-def _added(kit: CheckKit, old: str, new: str, delta: Delta) -> list[str]:
-    """The lines that the candidate adds to one file, however long; none for what is no file."""
-    if delta.new_mode not in (FILE, EXECUTABLE):
-        return []
-    lines = kit.objects.read(new, delta.path).splitlines()
-    regular = delta.old_mode in (FILE, EXECUTABLE)
-    known = frozenset(kit.objects.read(old, delta.path).splitlines()) if regular else frozenset()
-    return [line.decode("utf-8", "replace") for line in lines if line not in known]
-
-
 def _with_results(kit: CheckKit, run: Run) -> Run:
     """The run with results on its candidate. A run that stopped before its checks is measured here,
     so that partial work says what works; only when its time is over it says nothing ran."""
     over = run.halt is not None and run.halt.reason is Reason.BUDGET_TIME
     return run if run.results or over else measured(kit, run)
-
-
-def _base_tests(
-    kit: CheckKit,
-    run: Run,
-    snapshot: Snapshot,
-    candidate: Candidate,
-    deltas: Sequence[Delta],
-    rules: Rules,
-) -> tuple[tuple[CheckResult, ...] | None, int]:
-    """(what the required checks say with the base's tests put back, ms that it took).
-
-    None where no test and no referee file was touched: then one run serves both.
-    """
-    touched = [one for one in deltas if rules.test(one.path) or rules.referee(one.path)]
-    if not touched or not run.results:
-        return None, 0
-    changes = tuple(_put_back(kit, snapshot.base_tree, touched))
-    tree = kit.objects.build(candidate.tree, changes, kit.hold.get)
-    checks = [one for one in snapshot.checks if one.tier is Tier.REQUIRED]
-    checks = [one for one in checks if applies(one, candidate)]
-    if tree == snapshot.base_tree:  # only tests were changed: the baseline has said it
-        known = [baseline_of(run, check) for check in checks]
-        return tuple(result for result in known if result is not None), 0
-    results = tuple(
-        kit.certify(run.id, BASE_TESTS, one, tree, snapshot.image, baseline_of(run, one))
-        for one in checks
-    )
-    return results, sum(result.ms for result in results)
-
-
-def _put_back(kit: CheckKit, base: str, touched: Sequence[Delta]) -> Iterator[Change]:
-    """Changes that give every touched path the base's bytes and mode, or remove a new one."""
-    for delta in touched:
-        if delta.old_mode:
-            digest = kit.hold.put(kit.objects.read(base, delta.path))
-            yield Change(delta.path, delta.old_mode, digest)
-        else:
-            yield Change(delta.path, 0, "")

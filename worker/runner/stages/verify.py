@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app.domain.budget import before_repair
-from app.domain.check import CheckResult, Standing
+from app.domain.check import CheckResult, Standing, Tier
 from app.domain.errors import Halt, Reason
 from app.domain.progress import stuck
 from app.domain.run import Run
-from app.domain.state import Signal
-from worker.runner.stages.attempts import measured
+from app.domain.state import Kind, Signal
+from worker.runner.stages.attempts import as_on_base, measured
 from worker.runner.stages.check_kit import CheckKit
 
 
@@ -34,7 +34,13 @@ def verify(kit: CheckKit) -> Callable[[Run], Run]:
 def _decided(run: Run) -> Run:
     """What follows from the last attempt. Only a failure is repaired: what could not run, and what
     was broken on the base already while the rest is done, no repair of ours would change."""
-    failed = [one for one in run.attempts[-1].results if one.standing is Standing.FAILED]
+    failed = [
+        one
+        for one in run.attempts[-1].results
+        if one.standing is Standing.FAILED and not (_quick(run, one) and as_on_base(run, one))
+    ]
+    if run.kind is Kind.VERIFY:  # somebody else's change: told, never repaired
+        return run.moved(Signal.DONE)
     if not failed or all(_foreign(run, result) for result in failed):
         return run.moved(Signal.DONE)
     if run.contract is None:
@@ -51,6 +57,11 @@ def _decided(run: Run) -> Run:
     before_repair(limits, run.spend)
     spend = replace(run.spend, repairs=run.spend.repairs + 1)
     return replace(run, spend=spend).moved(Signal.REPAIR)
+
+
+def _quick(run: Run, result: CheckResult) -> bool:
+    checks = run.snapshot.checks if run.snapshot else ()
+    return any(one.tier is Tier.QUICK and one.name == result.check for one in checks)
 
 
 def _foreign(run: Run, result: CheckResult) -> bool:

@@ -26,11 +26,13 @@ from tests.fakes.objects import MemoryObjects
 from tests.fakes.sandbox import IMAGE, FakeSandbox, ended
 from tests.worker.runner.checks.reports import CHECK, MISSING, junit, ran
 from worker.runner.checks.compare import unpacked
+from worker.runner.checks.rules import UNUSABLE
 from worker.runner.checks.run import FAILURES_KEPT, Certifier, job_of
 
 PASSED, FAILED, UNAVAILABLE = Standing.PASSED, Standing.FAILED, Standing.UNAVAILABLE
 GONE = Comparison(gone=("t.py::b",))
-PLAIN = replace(CHECK, report="")
+PLAIN = replace(CHECK, report="", argv=("./check",))
+QUIET = replace(CHECK, report="")  # pytest, without a report
 
 
 class Bench:
@@ -139,9 +141,9 @@ def test_the_standing_of_a_baseline(
         (ended(127), ended(127), UNAVAILABLE, "environment"),
         (GOOD, ran(1, {"t.py::a": MISSING, "t.py::b": ""}), FAILED, "exit 1"),
         (ran(1, {"t.py::a": MISSING}), ran(1, {"t.py::a": MISSING}), UNAVAILABLE, "environment"),
-        (ran(1, {"t.py::a": MISSING}), ran(1, {"t.py::a": "no"}), FAILED, "exit 1"),
+        (ran(1, {"t.py::a": MISSING}), ran(1, {"t.py::a": "no"}), UNAVAILABLE, UNUSABLE),
         (GOOD, ended(None, error="no"), UNAVAILABLE, "environment"),
-        (ended(0), GOOD, PASSED, ""),
+        (ended(0), GOOD, UNAVAILABLE, UNUSABLE),
     ],
 )
 def test_a_candidate_is_excused_only_by_its_baseline(
@@ -167,6 +169,73 @@ def test_without_a_report_the_exit_code_decides_and_nothing_is_counted(bench: Be
 
 
 GOOD_BASE = Bench().on_base(ended(0), PLAIN)
+
+
+SKIPPING = b"t.py::a PASSED [ 50%]\nt.py::b SKIPPED [100%]\n= 1 passed, 1 skipped in 0.01s =\n"
+VERBOSE = b"t.py::a PASSED [ 50%]\nt.py::b PASSED [100%]\n== 2 passed in 0.01s ==\n"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "standing", "reason"),
+    [
+        (ended(0, b"..\n2 passed in 0.01s\n"), PASSED, ""),
+        (ended(0, VERBOSE), PASSED, ""),
+        (ended(0), UNAVAILABLE, "exit 0, but nothing says which tests ran"),
+        (ended(0, b"no tests ran in 0.01s\n"), FAILED, "no tests ran"),
+        (ended(0, b"1 failed, 1 passed in 0.01s\n"), UNAVAILABLE, "exit code and output disagree"),
+        (ended(1, b"1 failed, 1 passed in 0.01s\n"), FAILED, "exit 1"),
+        (ended(0, b"1 passed in 0.01s\n"), FAILED, "1 fewer tests ran than on base"),
+        (ended(0, SKIPPING), FAILED, "0 tests gone, 1 skipped"),
+    ],
+)
+def test_without_a_report_the_output_is_read_and_is_no_pass_by_default(
+    bench: Bench, outcome: Outcome, standing: Standing, reason: str
+) -> None:
+    base = bench.on_base(ended(0, VERBOSE), QUIET)
+    result = bench.on_candidate(outcome, base, QUIET)
+    assert (base.standing, base.counts, base.parsed) == (PASSED, Counts(2, 0, 0), "pytest")
+    assert (result.standing, result.reason) == (standing, reason)
+
+
+def test_what_the_output_names_is_compared_test_by_test_and_shown_with_its_lines(
+    bench: Bench,
+) -> None:
+    bench.tree = bench.objects.tree({"t.py": b"def test_b():\n    x = 1\n    assert x == 2\n"})
+    text = (
+        b"t.py::a PASSED [ 50%]\nt.py::b FAILED [100%]\n"
+        b"=================================== FAILURES ===================================\n"
+        b"______________________________________ b _______________________________________\n"
+        b">       assert x == 2\nE       assert 1 == 2\n\nt.py:3: AssertionError\n"
+        b"=========================== short test summary info ============================\n"
+        b"FAILED t.py::b - assert 1 == 2\n"
+        b"========================= 1 failed, 1 passed in 0.01s ==========================\n"
+    )
+    result = bench.on_candidate(ended(1, text), bench.on_base(ended(0, VERBOSE), QUIET), QUIET)
+    assert result.comparison is not None
+    assert result.comparison.newly_failing == ("t.py::b",)
+    (failure,) = result.failures
+    assert (failure.test, failure.error, failure.file, failure.line) == (
+        "t.py::b", "AssertionError", "t.py", 3,
+    )  # fmt: skip
+    assert failure.context == (
+        "  1 | def test_b():",
+        "  2 |     x = 1",
+        "> 3 |     assert x == 2",
+        "  4 | ",
+    )
+
+
+def test_a_broken_report_is_not_replaced_by_words_but_they_say_what_failed(bench: Bench) -> None:
+    passed = bench.on_base(ended(0, VERBOSE, report=b"<testsuite"))
+    assert (passed.standing, passed.reason) == (UNAVAILABLE, "exit 0 without a readable report")
+    failed = bench.on_candidate(
+        ended(
+            1, b"= short test summary info =\nFAILED t.py::b - ValueError: no\n1 failed in 0.1s\n"
+        ),
+        passed,
+    )
+    assert [(one.test, one.error) for one in failed.failures] == [("t.py::b", "ValueError")]
+    assert (failed.cases, failed.parsed) == ("", "pytest")
 
 
 def test_log_tail_and_cases_are_kept(bench: Bench) -> None:
@@ -221,7 +290,7 @@ def test_a_result_is_recorded_before_it_is_used_and_never_measured_twice(bench: 
     assert [entry.data["phase"] for entry in entries] == ["baseline", "verify"]
     assert msgspec.convert(entries[1].data["result"], CheckResult) == first
     assert bench.on_candidate(GOOD, before) == first  # the sandbox is not asked again
-    assert len(bench.sandbox.ran) == 2
+    assert len(bench.sandbox.ran) == 3  # base, candidate, and its new failure once more
 
 
 def test_another_attempt_tree_image_phase_or_command_is_measured_anew(bench: Bench) -> None:

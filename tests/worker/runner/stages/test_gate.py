@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain.check import Outcome, Standing
+from app.domain.edit import FILE, Candidate, Change
 from app.domain.errors import Halt, HaltRecord, Reason
 from app.domain.evidence import Result
 from app.domain.record import Kept
@@ -16,7 +17,7 @@ from app.domain.run import Run
 from app.domain.state import Signal, State
 from tests.fakes.sandbox import ended
 from tests.worker.runner.checks.reports import ran
-from tests.worker.runner.stages.runs import FILES, World
+from tests.worker.runner.stages.runs import FILES, OWN_SECRET, World, with_sentinels
 from worker.runner.stages.gate import gate
 from worker.runner.stages.verify import verify
 
@@ -25,7 +26,7 @@ A, B = "tests/test_a.py::test_a", "tests/test_a.py::test_b"
 
 def suite(files: Mapping[str, bytes]) -> Outcome:
     """Runs the tests that the test file names: test_a wants the source to say two."""
-    cases = {}
+    cases: dict[str, str] = {}
     text = files["tests/test_a.py"].decode()
     right = files["pkg/a.py"] == b"two\n"
     if "test_a" in text:
@@ -33,6 +34,7 @@ def suite(files: Mapping[str, bytes]) -> Outcome:
         cases[A] = "" if right or weak else "no"
     if "test_b" in text:
         cases[B] = ""
+    cases = with_sentinels(files, cases)
     return ran(int(any(cases.values())), cases)
 
 
@@ -61,7 +63,8 @@ def test_a_good_change_passes_on_its_own_tree(world: World) -> None:
     assert run.verdict is not None and run.candidate is not None
     assert (run.verdict.result, run.verdict.wall) == (Result.PASSED, "")
     assert run.verdict.tree == run.candidate.tree
-    assert phases(world) == ["baseline", "verify"]  # no test was touched: one run serves both
+    # No test was touched: one run serves both; the sentinels run beside it.
+    assert phases(world) == ["baseline", "verify", "sentinel"]
     notes = [entry.data for entry in world.hold.entries() if entry.kind is Kept.NOTE]
     assert {"deltas": [["pkg/a.py", 0o100644, 0o100644, 1, 1]]} in notes
     patches = [world.hold.get(note["patch"]) for note in notes if "patch" in note]
@@ -115,7 +118,8 @@ def test_a_deleted_test_file_is_put_back() -> None:
     world.says(suite)
     run = verified(world, world.prepared(), pkg__a_py=b"two\n", tests__test_z_py=None)
     gate(world.kit())(run)
-    assert world.sandbox.ran[-1][3]["tests/test_z.py"] == b"def test_z(): pass\n"
+    (restored,) = [job for job in world.sandbox.ran if job[3]["pkg/a.py"] == b"two\n"][1:2]
+    assert restored[3]["tests/test_z.py"] == b"def test_z(): pass\n"
 
 
 def test_only_tests_changed_is_answered_by_the_baseline(world: World) -> None:
@@ -232,3 +236,181 @@ def test_an_unusable_check_is_partial_not_passed(world: World) -> None:
 def test_a_run_without_ground_is_a_bug(world: World) -> None:
     with pytest.raises(LookupError):
         gate(world.kit())(world.run(State.GATE))
+
+
+def claims(run: Run) -> dict[str, tuple[str, str]]:
+    """Claim -> (standing, exhibits in one line) of every leaf of the verdict's findings."""
+    assert run.verdict is not None
+    found = {}
+    waiting = list(run.verdict.findings)
+    while waiting:
+        finding = waiting.pop()
+        waiting += finding.parts
+        if not finding.parts:
+            found[finding.claim] = (str(finding.standing), " ".join(finding.exhibits))
+    return found
+
+
+def test_results_that_do_not_name_the_sentinels_are_not_credible(world: World) -> None:
+    def lies(files: Mapping[str, bytes]) -> Outcome:
+        return ran(0, {A: ""}) if files["pkg/a.py"] == b"cheat\n" else suite(files)
+
+    run = world.prepared()
+    world.says(lies)
+    done = gate(world.kit())(verified(world, run, pkg__a_py=b"cheat\n"))
+    assert done.verdict is not None
+    assert done.verdict.result is Result.FAILED
+    assert "Referee not credible" in done.verdict.wall
+    assert phases(world) == ["baseline", "verify", "sentinel", "sentinel-on-base"]
+
+
+def test_sentinels_are_in_no_tree_and_their_exit_code_is_not_the_checks(world: World) -> None:
+    done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert done.results[0].exit_code == 0
+    last = world.sandbox.ran[-1][3]
+    (path,) = [path for path, data in last.items() if b"found ==" in data]
+    assert path.startswith("tests/test_")
+    assert done.candidate is not None
+    assert path not in {entry.path for entry in world.objects.entries(done.candidate.tree)}
+    standing, said = claims(done)["`tests` reports its tests as they end"]
+    assert standing == "holds"
+    assert "must fail failed" in said
+
+
+def test_where_the_base_cannot_run_sentinels_either_it_is_said_and_decides_nothing() -> None:
+    world = World()
+
+    def silent(files: Mapping[str, bytes]) -> Outcome:
+        return ran(
+            int(files["pkg/a.py"] != b"two\n"), {A: "" if files["pkg/a.py"] == b"two\n" else "x"}
+        )
+
+    world.says(silent)
+    done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PASSED
+    assert "So it is on the base" in claims(done)["A sentinel test could be run"][1]
+
+
+def test_a_gate_that_starts_again_draws_no_new_sentinels(world: World) -> None:
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n")
+    kit = world.kit()
+    first = gate(replace(kit, draw=lambda: "a" * 8 + "b" * 8 + "c" * 15 + "1"))(run)
+    before = len(world.sandbox.ran)
+    second = gate(replace(kit, draw=lambda: "f" * 32))(run)
+    assert second.verdict == first.verdict
+    assert len(world.sandbox.ran) == before
+
+
+def test_a_test_that_changes_its_mind_is_no_pass(world: World) -> None:
+    seen: list[int] = []
+
+    def moody(files: Mapping[str, bytes]) -> Outcome:
+        seen.append(1)
+        cases = {A: "", B: "no" if len(seen) == 3 else ""}
+        cases = with_sentinels(files, cases)
+        return ran(int(any(cases.values())), cases)
+
+    world.says(moody)
+    done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PARTIAL
+    assert B in done.verdict.wall
+    assert "different answers" in done.verdict.wall
+
+
+NEW = "tests/test_new.py::test_two"
+OLD = "tests/test_new.py::test_same"
+
+
+def with_new(files: Mapping[str, bytes]) -> Outcome:
+    """`suite`, with the tests of a new file: one that needs the change and one that does not."""
+    cases: dict[str, str] = {A: ""}
+    if "tests/test_new.py" in files:
+        cases[NEW] = "" if files["pkg/a.py"] == b"two\n" else "no"
+        cases[OLD] = ""
+    cases = with_sentinels(files, cases)
+    return ran(int(any(cases.values())), cases)
+
+
+def test_tests_of_the_change_run_over_the_bases_sources(world: World) -> None:
+    world.says(with_new)
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", tests__test_new_py=b"x\n")
+    done = gate(world.kit())(run)
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PASSED
+    assert "red" in phases(world)
+    told = claims(done)
+    shown = told["Tests of the change fail on the base's sources and pass with the change"]
+    assert shown == ("holds", f"Shown by: `{NEW}`.")
+    idle = told["Tests of the change need the change"]
+    assert idle[0] == "unknown"
+    assert "prove nothing" in idle[1]
+    assert OLD in idle[1]
+    assert NEW not in idle[1]
+
+
+def test_each_criterion_says_what_supports_it(world: World) -> None:
+    done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert claims(done)["Criterion: works"] == ("unknown", "no evidence: please review")
+
+
+def test_signs_in_product_code_are_named_and_decide_nothing(world: World) -> None:
+    def loose(files: Mapping[str, bytes]) -> Outcome:
+        cases = with_sentinels(files, {A: ""})
+        return ran(int(any(cases.values())), cases)
+
+    world.says(loose)
+    run = verified(world, world.prepared(), pkg__a_py=b"one\nimport os; os._exit(0)\n")
+    done = gate(world.kit())(run)
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PASSED
+    said = claims(done)["Look at: lines that could decide about the tests"][1]
+    assert "`pkg/a.py` line 2 ends the process" in said
+
+
+def test_what_was_done_to_the_referee_is_the_first_finding(world: World) -> None:
+    run = verified(
+        world,
+        world.prepared(),
+        pkg__a_py=b"two\n",
+        tests__test_a_py=b"import pytest\n@pytest.mark.skip\ndef test_a(): pass\n",
+    )
+    done = gate(world.kit())(run)
+    assert done.verdict is not None
+    first = done.verdict.findings[0]
+    assert first.claim == "Touched the referee"
+    assert any("skips" in said for said in first.exhibits)
+
+
+def test_a_script_that_a_check_starts_is_put_back_like_a_test() -> None:
+    config = b"checks:\n- {name: tests, run: 'sh tools/run.sh', report: r.xml}\n"
+    world = World({**FILES, CONFIG_PATH: config, "tools/run.sh": b"pytest\n"})
+    world.says(suite)
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", tools__run_sh=b"true\n")
+    done = gate(world.kit())(run)
+    restored = [ran[3] for ran in world.sandbox.ran if ran[3]["tools/run.sh"] == b"pytest\n"]
+    assert restored[-1]["pkg/a.py"] == b"two\n"
+    assert "base-tests" in phases(world)
+    assert any("tools/run.sh" in said for said in done.verdict.findings[0].exhibits)  # type: ignore[union-attr]
+
+
+def test_one_of_our_own_secrets_is_never_published_and_not_shown(world: World) -> None:
+    run = verified(world, world.prepared(), pkg__a_py=f"one\nx = '{OWN_SECRET}'\n".encode())
+    with pytest.raises(Halt) as halt:
+        gate(world.kit())(run)
+    assert halt.value.record.reason is Reason.SECRET_FOUND
+    assert "pkg/a.py" in halt.value.record.message
+    assert OWN_SECRET not in str(halt.value.record)
+
+
+def test_a_path_that_is_a_secret_is_not_shown_either(world: World) -> None:
+    run = world.prepared()
+    path = f"pkg/{OWN_SECRET}.py"
+    changes = (Change(path, FILE, world.hold.put(b"x\n")),)
+    tree = world.objects.build(world.base, changes, world.hold.get)
+    run = replace(run, candidate=Candidate(tree, changes), state=State.GATE)
+    with pytest.raises(Halt) as halt:
+        gate(world.kit())(run)
+    assert halt.value.record.reason is Reason.SECRET_FOUND
+    assert OWN_SECRET not in str(halt.value.record)

@@ -10,6 +10,7 @@ import pytest
 from app.domain.budget import Limits
 from app.domain.check import Outcome, Standing
 from app.domain.errors import Halt, Park, Reason, Unavailable
+from app.domain.ports import Job
 from app.domain.repo_config import CONFIG_PATH
 from app.domain.run import Run
 from app.domain.state import State
@@ -114,7 +115,7 @@ def test_a_restart_between_the_visits_measures_nothing_twice(world: World) -> No
     assert len(world.sandbox.ran) == 2
 
 
-def test_only_required_checks_certify_and_paths_skip() -> None:
+def test_quick_checks_run_first_and_paths_skip() -> None:
     config = (
         b"checks:\n- {name: tests, run: x, report: r.xml}\n- {name: quick, run: y, tier: quick}\n"
         b"- {name: docs, run: z, paths: ['docs/**']}\n"
@@ -123,11 +124,45 @@ def test_only_required_checks_certify_and_paths_skip() -> None:
     world.says(by_content)
     run = twice(world, world.changed(world.prepared(), pkg__a_py=b"two\n"))
     assert [(one.check, one.standing) for one in run.results] == [
+        ("quick", Standing.PASSED),
         ("tests", Standing.PASSED),
         ("docs", Standing.SKIPPED),
     ]
-    assert run.results[1].reason == "paths"
+    assert run.results[2].reason == "paths"
     assert run.state is State.GATE
+
+
+QUICK = b"checks:\n- {name: tests, run: x, report: r.xml}\n- {name: lint, run: y, tier: quick}\n"
+
+
+def linted(world: World, base: int, candidate: int) -> Run:
+    """The run after its verify stage, where the quick check ends with these codes."""
+
+    def acts(job: Job, files: Mapping[str, bytes]) -> Outcome:
+        if job.report:
+            return by_content(files)
+        return ended(candidate if files["pkg/a.py"] == b"two\n" else base)
+
+    world.sandbox.acts = acts
+    return verify(world.kit())(world.changed(world.prepared(), pkg__a_py=b"two\n"))
+
+
+def test_a_quick_check_that_fails_keeps_the_slow_ones_from_running() -> None:
+    run = linted(World({**FILES, CONFIG_PATH: QUICK}), base=0, candidate=1)
+    assert [(one.check, one.standing, one.reason) for one in run.results] == [
+        ("lint", Standing.FAILED, "exit 1"),
+        ("tests", Standing.SKIPPED, "quick check lint failed"),
+    ]
+
+
+def test_a_quick_check_that_fails_on_the_base_stops_nothing_and_is_not_repaired() -> None:
+    world = World({**FILES, CONFIG_PATH: QUICK})
+    run = linted(world, base=1, candidate=1)
+    assert [(one.check, one.standing) for one in run.results] == [
+        ("lint", Standing.FAILED),
+        ("tests", Standing.PASSED),
+    ]
+    assert verify(world.kit())(run).state is State.GATE
 
 
 def base_red(world: World) -> None:

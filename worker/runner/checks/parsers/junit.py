@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import ParseError
 
 from defusedxml import DefusedXmlException
@@ -12,7 +12,8 @@ from defusedxml.ElementTree import DefusedXMLParser
 
 from app.domain.check import Case, CaseStatus, Failure
 from worker.runner.checks.output import cleaned, shortened
-from worker.runner.checks.parsers.trace import failure_of
+from worker.runner.checks.parsers.log import Log
+from worker.runner.checks.parsers.wording import read_failure
 
 REPORT_CAP = 4 << 20  # bytes
 CASES_CAP = 200_000
@@ -92,6 +93,7 @@ class _Entry:
     name: str
     status: CaseStatus = CaseStatus.PASSED
     claim: str = ""
+    kind: str = ""
     text: list[str] = field(default_factory=list)
 
 
@@ -119,14 +121,15 @@ class _Target:
             if len(self.found) > CASES_CAP:
                 raise _Broken("too many cases")
         elif self._open is not None:
-            self._inside(self._open, name, attributes.get("message", ""))
+            self._inside(self._open, name, attributes)
 
-    def _inside(self, entry: _Entry, name: str, message: str) -> None:
+    def _inside(self, entry: _Entry, name: str, attributes: dict[str, str]) -> None:
         if name in ("failure", "error"):
             first = entry.status is not CaseStatus.FAILED
             entry.status = CaseStatus.FAILED
             if first:
-                entry.claim, self._reading = message[:TEXT_CAP], TEXT_CAP
+                entry.claim, self._reading = attributes.get("message", "")[:TEXT_CAP], TEXT_CAP
+                entry.kind = attributes.get("type", "")
         elif name == "skipped" and entry.status is CaseStatus.PASSED:
             entry.status = CaseStatus.SKIPPED
 
@@ -160,15 +163,24 @@ def _report(found: list[_Entry], paths: Container[str]) -> Report:
             status[test] = entry.status
         failed = entry.status is CaseStatus.FAILED
         if failed and test not in failures and len(failures) < FAILURES_CAP:
-            failures[test] = failure_of(test, "".join(entry.text), entry.claim)
+            failures[test] = _failure(test, entry, paths)
     return Report(
         tuple(Case(test, status[test]) for test in sorted(status)), tuple(failures.values())
     )
 
 
+def _failure(test: str, entry: _Entry, paths: Container[str]) -> Failure:
+    one = read_failure(
+        test, "".join(entry.text), entry.claim, paths, entry.classname, _short(entry.kind)[:100]
+    )
+    if one.file or not entry.file:
+        return one
+    return replace(one, file=Log((), None, paths).place(entry.file))
+
+
 def _id(entry: _Entry, paths: Container[str]) -> str:
     """The id as the test runner would take it, such as `tests/test_a.py::TestX::test_y[1]`."""
-    file = entry.file.removeprefix("./").replace("\\", "/")
+    file = Log((), None, paths).place(entry.file)
     parts = [part for part in entry.classname.split(".") if part]
     name = entry.name
     if file.endswith(".py"):

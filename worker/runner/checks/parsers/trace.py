@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
 from app.domain.check import Failure
 from worker.runner.checks.output import cleaned, shortened
@@ -14,14 +15,24 @@ MESSAGE_CAP = 600
 _SPOT = re.compile(r"^\s{0,20}([^\s:>][^:\n]{0,300}):(\d{1,7}): ?(.*)$")
 _FILE = re.compile(r'^(?:E\s+|\s*)File "([^"\n]{1,300})", line (\d{1,7})')
 _RAISED = re.compile(r"^(?:E\s+)?([A-Za-z_][\w.]{0,100}): (.*)$")
+_BARE = re.compile(r"^(?:E\s+)?([A-Za-z_][\w.]{0,100}):?$")
 _TYPE = re.compile(r"[A-Za-z_][\w.]{0,100}")
 _NAMED = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt|Failed|Skipped|Group)$")
 
+Place = Callable[[str], str]
 
-def failure_of(test: str, text: str, claim: str = "") -> Failure:
+
+def plain(path: str) -> str:
+    """A path inside the sandbox's workspace without the workspace."""
+    return path.removeprefix(WORKSPACE).removeprefix("./")
+
+
+def failure_of(
+    test: str, text: str, claim: str = "", place: Place = plain, status: str = "failed"
+) -> Failure:
     """The failure of `test` as `text` tells it; `claim` is the report's own one-line message."""
     lines = cleaned(text).split("\n")
-    spots = _spots(lines)
+    spots = _spots(lines, place)
     file, line, kind = _where(spots)
     raised, message = _what(lines, cleaned(claim))
     return Failure(
@@ -31,20 +42,47 @@ def failure_of(test: str, text: str, claim: str = "") -> Failure:
         file=file,
         line=line,
         trace=_trace(lines, [index for index, _, _, _ in spots]),
+        status=status,
+    )
+
+
+def traceback_of(
+    test: str, lines: Sequence[str], place: Place = plain, status: str = "failed"
+) -> Failure:
+    """The failure of `test` from a plain traceback; what was raised is behind the last frame."""
+    lines = [line.rstrip() for line in lines]
+    spots = _spots(lines, place)
+    file, line, _ = _where(spots)
+    start = spots[-1][0] + 1 if spots else 0
+    error, message, at = "", "", len(lines)
+    for index in range(start, len(lines)):
+        match = _RAISED.match(lines[index]) or _BARE.match(lines[index])
+        if match:
+            error, at = match[1], index
+            message = match[2].strip() if match.re is _RAISED else ""
+            break
+    told = [lines[n] for n, _, _, _ in spots[-TRACE_LINES + 1 :]] + lines[at : at + 1]
+    return Failure(
+        test=test,
+        error=shortened(error or "failure", 100),
+        message=shortened(message, MESSAGE_CAP),
+        file=file,
+        line=line,
+        trace=tuple(shortened(each.strip()) for each in told),
+        status=status,
     )
 
 
 Spot = tuple[int, str, int, str]  # index of the text line, path, line number, the rest
 
 
-def _spots(lines: list[str]) -> list[Spot]:
+def _spots(lines: Sequence[str], place: Place) -> list[Spot]:
     found: list[Spot] = []
     for index, text in enumerate(lines):
         match = _SPOT.match(text) or _FILE.match(text)
         if match:
-            path = match[1].removeprefix(WORKSPACE).removeprefix("./")
             rest = match[3].strip() if match.re is _SPOT else ""
-            found.append((index, path, int(match[2]), rest))
+            found.append((index, place(match[1]), int(match[2]), rest))
     return found
 
 

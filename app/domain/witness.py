@@ -1,0 +1,130 @@
+"""How far results can be trusted: what the gate finds beside the checks.
+
+Some of them decide (sentinels, tests that changed their mind); others only tell the reviewer where
+to look, and never make a verdict better or worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.contract import Criterion
+from app.domain.criteria import Support, supported
+from app.domain.evidence import Finding, Holds
+
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Sighted:
+    """What one check's sentinels showed: holds, fails, or unknown where none could be laid."""
+
+    check: str
+    standing: Holds
+    said: str
+
+
+@dataclass(frozen=True)
+class RedGreen:
+    """Tests that the change adds or changes, run over the base's sources.
+
+    `shown` fail there and pass on the candidate, `idle` pass on both, `unread` ended in a way that
+    says neither. `note` says what could not be run, "" when all could.
+    """
+
+    shown: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What the gate measured beside the checks.
+
+    `touched` are sentences about what decides about the change, `deciding` more paths that do
+    (scripts that checks start), `signs` sentences about product code. `sentinels` is () where none
+    were run; `flaky` are tests whose two runs on the candidate differ.
+    """
+
+    touched: tuple[str, ...] = ()
+    deciding: frozenset[str] = frozenset()
+    signs: tuple[str, ...] = ()
+    sentinels: tuple[Sighted, ...] = ()
+    flaky: tuple[str, ...] = ()
+    red: RedGreen | None = None
+    criteria: tuple[Criterion, ...] = ()
+
+
+NOTHING = Witness()
+
+
+def deciding(witness: Witness) -> tuple[Finding, ...]:
+    """Findings that the verdict rests on: each holds, fails or is unknown like a check."""
+    found = [_sentinel(one) for one in witness.sentinels if one.standing is not Holds.UNKNOWN]
+    if witness.flaky:
+        said = _listed("Two runs on the same tree gave different answers for", witness.flaky)
+        found.append(Finding("No test changed its mind", Holds.UNKNOWN, (said,)))
+    return tuple(found)
+
+
+def touched(witness: Witness) -> tuple[Finding, ...]:
+    """What is named at the very top: the change touched what decides about it."""
+    if not witness.touched:
+        return ()
+    return (Finding("Touched the referee", Holds.UNKNOWN, _cut(witness.touched)),)
+
+
+def looks(witness: Witness, support: Support) -> tuple[Finding, ...]:
+    """What a reviewer is told beside the verdict: red to green, criteria, signs in the code."""
+    found = list(_red(witness.red)) if witness.red else []
+    criteria = supported(witness.criteria, support)
+    if criteria:
+        weakest = Holds.HOLDS
+        if any(one.standing is not Holds.HOLDS for one in criteria):
+            weakest = Holds.UNKNOWN
+        found.append(Finding("What supports each criterion", weakest, parts=criteria))
+    found += [
+        Finding("A sentinel test could be run", Holds.UNKNOWN, (one.said,))
+        for one in witness.sentinels
+        if one.standing is Holds.UNKNOWN
+    ]
+    if witness.signs:
+        claim = "Look at: lines that could decide about the tests"
+        found.append(Finding(claim, Holds.UNKNOWN, _cut(witness.signs)))
+    return tuple(found)
+
+
+def _red(red: RedGreen) -> list[Finding]:
+    found = []
+    if red.shown:
+        said = _listed("Shown by", red.shown)
+        claim = "Tests of the change fail on the base's sources and pass with the change"
+        found.append(Finding(claim, Holds.HOLDS, (said,)))
+    if red.idle:
+        said = _listed("They pass without it, too, and prove nothing about the fix", red.idle)
+        found.append(Finding("Tests of the change need the change", Holds.UNKNOWN, (said,)))
+    if red.unread or red.note:
+        told = (red.note, _listed("Not told on the base's sources", red.unread))
+        claim = "Tests of the change ran over the base's sources"
+        found.append(Finding(claim, Holds.UNKNOWN, tuple(one for one in told if one)))
+    return found
+
+
+def _sentinel(one: Sighted) -> Finding:
+    claim = f"`{one.check}` reports its tests as they end"
+    said = one.said if one.standing is Holds.HOLDS else f"Referee not credible: {one.said}"
+    return Finding(claim, one.standing, (said,))
+
+
+def _cut(sentences: Sequence[str]) -> tuple[str, ...]:
+    more = len(sentences) - 2 * SHOWN
+    return (*sentences[: 2 * SHOWN], f"And {more} more.") if more > 0 else tuple(sentences)
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{what}: {', '.join(f'`{name}`' for name in names[:SHOWN])}{more}."

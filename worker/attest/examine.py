@@ -1,0 +1,233 @@
+"""Evidence examined by a stranger: every claim with its standing, and where it stops to hold.
+
+Pure: what git or GitHub say is handed in. Only bytes under a good signature are believed; parts of
+a bundle are believed where their digest is in a signed statement. Unknown is never holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from app.domain import chain
+from app.domain.evidence import Finding, Holds
+from worker.attest.bundle import Bundle
+from worker.attest.canonical import digest
+from worker.attest.signing import key_id
+from worker.attest.statement import PREDICATE_TYPE
+from worker.attest.testresult import TEST_RESULT_TYPE
+from worker.attest.verify import NotVerified, subjects, verify
+
+NAMES = {PREDICATE_TYPE: "evidence", TEST_RESULT_TYPE: "test result"}
+
+
+@dataclass(frozen=True)
+class Signed:
+    """What two good envelopes say: the tree and commit that both name, and the predicates."""
+
+    tree: str
+    commit: str
+    evidence: Mapping[str, Any]
+    result: Mapping[str, Any]
+
+
+def signatures(
+    envelopes: Sequence[Mapping[str, Any]], key: Ed25519PublicKey
+) -> tuple[Finding, Signed | None]:
+    """Whether there are exactly the two statements, each signed by `key` in its one right form,
+    about the same subjects and with the same result."""
+    claim = "Both statements are signed by the trusted key"
+    if len(envelopes) != len(NAMES):
+        said = f"There are {len(envelopes)} signed statements, not {len(NAMES)}."
+        return Finding(claim, Holds.FAILS, (said,)), None
+    found: dict[str, Mapping[str, Any]] = {}
+    faults: list[str] = []
+    for kind, name in NAMES.items():
+        statement, fault = _one(envelopes, key, kind)
+        if statement is None:
+            faults.append(f"The statement `{name}`: {fault}")
+        else:
+            found[kind] = statement
+    if faults:
+        return Finding(claim, Holds.FAILS, tuple(faults)), None
+    evidence, result = found[PREDICATE_TYPE], found[TEST_RESULT_TYPE]
+    disagree = _disagree(evidence, result)
+    if disagree:
+        return Finding(claim, Holds.FAILS, (disagree,)), None
+    tree, commit = subjects(evidence)
+    signed = Signed(tree, commit, evidence["predicate"], result["predicate"])
+    return Finding(claim, Holds.HOLDS, (f"Key {key_id(key)}.",)), signed
+
+
+def _one(
+    envelopes: Sequence[Mapping[str, Any]], key: Ed25519PublicKey, kind: str
+) -> tuple[Mapping[str, Any] | None, str]:
+    """The statement of one kind, or why there is none."""
+    faults = []
+    for envelope in envelopes:
+        try:
+            statement = verify(envelope, key, kind)
+            _strict(envelope, key)
+        except NotVerified as why:
+            faults.append(str(why))
+        else:
+            return statement, ""
+    other = f"The statement is not of type {kind}."
+    return None, next((fault for fault in faults if fault != other), other)
+
+
+def _strict(envelope: Mapping[str, Any], key: Ed25519PublicKey) -> None:
+    """Raise `NotVerified` where the envelope could be written in another way and still be good:
+    ours has one signature, which names its key, and base64 without loose bits."""
+    (signature, *more) = envelope["signatures"]
+    if more or envelope.keys() != {"payload", "payloadType", "signatures"}:
+        raise NotVerified("The envelope holds more than one signature, or odd keys.")
+    if signature.keys() != {"keyid", "sig"} or signature["keyid"] != key_id(key):
+        raise NotVerified(f"The signature names another key than {key_id(key)}.")
+    for name, text in (("payload", envelope["payload"]), ("signature", signature["sig"])):
+        try:
+            loose = base64.b64encode(base64.b64decode(text, validate=True)).decode() != text
+        except (binascii.Error, ValueError):
+            loose = True
+        if loose:
+            raise NotVerified(f"The {name} is not in the one right form of base64.")
+
+
+def _disagree(evidence: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    if evidence["subject"] != result["subject"]:
+        return "The two statements are about different subjects."
+    one, other = evidence["predicate"].get("result"), result["predicate"].get("result")
+    if (one == "PASSED") != (other == "PASSED"):
+        return f"The evidence says {one}, the test result {other}."
+    return ""
+
+
+def same_tree(signed: Signed, tree: str, where: str) -> Finding:
+    """The commit has exactly the tree that was checked; `tree` "" where nobody looked."""
+    claim = "The commit's tree is, bit for bit, the tree that was checked"
+    if not tree:
+        return Finding(claim, Holds.UNKNOWN, (f"The commit was not looked up: {where}.",))
+    if tree != signed.tree:
+        said = f"The commit {signed.commit} has the tree {tree}; checked was {signed.tree}."
+        return Finding(claim, Holds.FAILS, (said,))
+    return Finding(claim, Holds.HOLDS, (f"Tree {tree} of commit {signed.commit}, by {where}.",))
+
+
+def fresh(signed: Signed, head: str, where: str) -> Finding:
+    """The evidence is about what is there now; `head` "" where nobody looked."""
+    claim = "The evidence is about the present head"
+    if not head:
+        return Finding(claim, Holds.UNKNOWN, (f"The head is not known: {where}.",))
+    if head != signed.commit:
+        said = f"Stale: the head is {head} now; the evidence is about {signed.commit}."
+        return Finding(claim, Holds.FAILS, (said,))
+    return Finding(claim, Holds.HOLDS, (f"Head {head}.",))
+
+
+def made_by_us(signed: Signed) -> bool:
+    """Whether the commit was made by the run itself, so that its parent is the base."""
+    return bool(_at(signed.evidence, "run", "kind") != "verify")
+
+
+def based(signed: Signed, parents: Sequence[str] | None) -> Finding:
+    """The commit stands on the base that the checks were compared with."""
+    claim = "The commit stands on the base that the evidence names"
+    base = str(_at(signed.evidence, "base", "gitCommit"))
+    if parents is None:
+        return Finding(claim, Holds.UNKNOWN, ("The commit was not looked up.",))
+    if base not in parents:
+        said = f"Its parents are {', '.join(parents) or 'none'}, not {base}."
+        return Finding(claim, Holds.FAILS, (said,))
+    return Finding(claim, Holds.HOLDS, (f"Base {base}.",))
+
+
+def verdict(signed: Signed) -> Finding:
+    """What the evidence says of the change."""
+    claim = "The verdict is passed"
+    result, wall = signed.evidence.get("result"), signed.evidence.get("wall")
+    if result == "PASSED":
+        return Finding(claim, Holds.HOLDS)
+    return Finding(claim, Holds.FAILS, (f"It is {str(result).lower()}: {wall}",))
+
+
+def whole(signed: Signed, bundle: Bundle) -> Finding:
+    """Every part of the bundle is what was signed."""
+    run = str(_at(signed.evidence, "run", "id"))
+    named = Finding(
+        "The bundle is about this run",
+        Holds.HOLDS if bundle.run == run else Holds.FAILS,
+        () if bundle.run == run else (f"It names the run {bundle.run!r}, signed is {run!r}.",),
+    )
+    found = (named, _parts(signed, bundle), _journal(signed, bundle), _records(bundle))
+    worst = Holds.FAILS if any(one.standing is Holds.FAILS for one in found) else Holds.HOLDS
+    return Finding("Every part of the bundle is what was signed", worst, parts=found)
+
+
+def _parts(signed: Signed, bundle: Bundle) -> Finding:
+    claim = "Contract, plan, checks, findings and results are what was signed"
+    kept = signed.evidence.get("parts")
+    if not isinstance(kept, Mapping) or kept.keys() != bundle.parts.keys():
+        return Finding(claim, Holds.FAILS, ("The bundle has other parts than were signed.",))
+    faults = [f"`{name}`{_inside(name, part, signed)}" for name, part in bundle.parts.items()
+              if digest(part) != kept[name]]  # fmt: skip
+    return _said(claim, [f"{fault} is not what was signed." for fault in faults])
+
+
+def _inside(name: str, part: Any, signed: Signed) -> str:
+    """Where in a list of results the difference is, as far as the statement tells."""
+    if name != "baseline" or not isinstance(part, list):
+        return ""
+    checks = signed.evidence.get("checks", [])
+    kept = {one["name"]: (one.get("baseline") or {}).get("record") for one in checks}
+    for one in part:
+        check = one.get("check") if isinstance(one, dict) else None
+        if kept.get(check) != digest(one):
+            return f" (check {check!r})"
+    return ""
+
+
+def _journal(signed: Signed, bundle: Bundle) -> Finding:
+    claim = "The journal is complete and in order"
+    run = str(_at(signed.evidence, "run", "id"))
+    count, head = (
+        _at(signed.evidence, "journal", "entries"),
+        _at(signed.evidence, "journal", "head"),
+    )
+    if len(bundle.journal) != count:
+        said = f"The bundle lists {len(bundle.journal)} entries; signed were {count}."
+        return Finding(claim, Holds.FAILS, (said,))
+    if chain.head(run, bundle.journal) != head:
+        said = "An entry was changed, moved or replaced: the chain ends in another digest."
+        return Finding(claim, Holds.FAILS, (said,))
+    return Finding(claim, Holds.HOLDS, (f"{count} entries.",))
+
+
+def _records(bundle: Bundle) -> Finding:
+    claim = "The check records are those of the journal"
+    known = {link.id: link for link in bundle.journal}
+    faults = []
+    for name, data in bundle.records:
+        link = known.get(name)
+        if link is None or link.kind != "check" or link.sha256 != digest(data):
+            faults.append(f"The record {name} ({data.get('check')!r}) is not the journal's.")
+    checks = sum(link.kind == "check" for link in bundle.journal)
+    if bundle.records and len(bundle.records) != checks:
+        faults.append(f"There are {len(bundle.records)} records of {checks} checks that ran.")
+    return _said(claim, faults)
+
+
+def _said(claim: str, faults: Sequence[str]) -> Finding:
+    return Finding(claim, Holds.FAILS if faults else Holds.HOLDS, tuple(faults[:20]))
+
+
+def _at(value: Mapping[str, Any], *names: str) -> Any:
+    """A value deep inside, None where the way there is missing."""
+    here: Any = value
+    for name in names:
+        here = here.get(name) if isinstance(here, Mapping) else None
+    return here

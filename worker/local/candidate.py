@@ -1,0 +1,98 @@
+"""A range of commits as a run of kind verify: its head is the candidate, all rules are base's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.domain.budget import Limits
+from app.domain.contract import Contract, Request
+from app.domain.edit import EXECUTABLE, FILE, Candidate, Change, Delta
+from app.domain.event import Person
+from app.domain.event import Repository as Named
+from app.domain.ports import Objects
+from app.domain.repo_config import CONFIG_PATH, RepoConfig
+from app.domain.run import Run
+from app.domain.state import Kind, State
+from worker.local.repository import NotFound, Repository
+
+
+@dataclass(frozen=True)
+class Range:
+    """What is looked at: two commits with their trees, how the base is called, and what was noted
+    on the way (another base than the one that was named)."""
+
+    base: str
+    head: str
+    base_tree: str
+    tree: str
+    base_name: str
+    notes: tuple[str, ...] = ()
+
+
+def ranged(repository: Repository, words: str) -> Range:
+    """`BASE..HEAD`, `BASE` (to HEAD) or nothing (the default branch to HEAD). The base is where
+    both parted, as a pull request compares. Raises `NotFound`."""
+    left, dots, right = words.partition("..")
+    right = right.lstrip(".")
+    name = left or repository.default_branch()
+    head = repository.commit(right if dots and right else "HEAD")
+    named = repository.commit(name)
+    base = repository.merge_base(named, head)
+    notes: tuple[str, ...] = ()
+    if base != named:
+        notes = (f"{name} has moved on since: compared with {base[:12]}, where both parted.",)
+    if base == head:
+        raise NotFound(f"Nothing lies between {name} and {head[:12]}: name another range.")
+    short = name.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+    return Range(base, head, repository.tree_of(base), repository.tree_of(head), short, notes)
+
+
+def run_of(
+    found: Range,
+    repository: Repository,
+    objects: Objects,
+    config_of: Callable[[bytes], RepoConfig],
+    who: str,
+    now: int,
+) -> tuple[Run, tuple[Delta, ...]]:
+    """(a run that is ready to be prepared, what the range changes). Raises `ConfigError` for a
+    configuration at base that cannot be read."""
+    source = next((e.oid for e in objects.entries(found.base_tree) if e.path == CONFIG_PATH), "")
+    config = config_of(objects.read(found.base_tree, CONFIG_PATH)) if source else RepoConfig()
+    deltas = objects.deltas(found.base_tree, found.tree)
+    changes = tuple(Change(d.path, d.new_mode, _content(objects, found.tree, d)) for d in deltas)
+    title, author, day = repository.message(found.head)
+    digest = hashlib.sha256(found.head.encode()).hexdigest()
+    name = f"local-{found.head[:12]}"
+    run = Run(
+        id=name,
+        kind=Kind.VERIFY,
+        change=name,
+        event="local",
+        installation=0,
+        repository=Named(0, "local", repository.path.resolve().name),
+        issue=0,
+        requester=Person(0, who),
+        created=now,
+        state=State.PREPARE,
+        contract=Contract(
+            request=Request(title, "", digest, 0, author, who, day),
+            criteria=(),
+            base_branch=found.base_name,
+            base_commit=found.base,
+            config=config,
+            config_source=source,
+            limits=Limits(),
+        ),
+        candidate=Candidate(found.tree, changes),
+    )
+    return run, deltas
+
+
+def _content(objects: Objects, tree: str, delta: Delta) -> str:
+    """SHA-256 of a changed file's bytes, "" for what is no file in the candidate."""
+    if delta.new_mode not in (FILE, EXECUTABLE):
+        return ""
+    return hashlib.sha256(objects.read(tree, delta.path)).hexdigest()

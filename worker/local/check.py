@@ -1,0 +1,187 @@
+"""`patchwarrant check [BASE..HEAD] [--repo PATH]`: the evidence about a change, on this machine.
+
+Checks and configuration come from the base, the head is the candidate, both run in fresh
+containers without network. No model, no GitHub, no server: the same stages as for an issue.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import getpass
+import secrets
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from app.domain.check import Check, CheckResult
+from app.domain.edit import Delta
+from app.domain.errors import Fault, Halt, Park
+from app.domain.evidence import Result
+from app.domain.repo_config import ConfigError
+from app.domain.run import Run
+from app.domain.state import State
+from worker import settings
+from worker.attest import bundle
+from worker.attest.attestation import statements
+from worker.attest.signing import PAYLOAD_TYPE, KeyUnusable, Signer
+from worker.config_file import config_of
+from worker.local import table
+from worker.local.candidate import Range, ranged, run_of
+from worker.local.hold import MemoryHold
+from worker.local.repository import NotFound, Repository
+from worker.local.sandbox import sandbox
+from worker.runner.boxes import SandboxClient
+from worker.runner.checks.run import Certifier
+from worker.runner.stages.check_kit import CheckKit
+from worker.runner.stages.gate import gate
+from worker.runner.stages.prepare import prepare
+from worker.runner.stages.verify import verify
+
+PASSED, NOT_PASSED, NOT_DONE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Told:
+    """`Certify` that says on the console what runs and what came of it."""
+
+    certify: Certifier
+    console: Console
+
+    def __call__(
+        self,
+        run: str,
+        phase: str,
+        check: Check,
+        tree: str,
+        image: str,
+        baseline: CheckResult | None = None,
+        attempt: int = 0,
+        extra: Mapping[str, bytes] | None = None,
+        selectors: Sequence[str] = (),
+    ) -> CheckResult:
+        name = table.plain(check.name, most=60).plain
+        with self.console.status(f"{name} {table.phase_words(phase)}"):
+            result = self.certify(
+                run, phase, check, tree, image, baseline, attempt, extra, selectors
+            )
+        self.console.print(table.done(phase, result))
+        return result
+
+
+def main(door: settings.Door, arguments: list[str]) -> int:
+    """Exit code: 0 passed, 1 not passed, 2 it could not be found out."""
+    asked = _parser().parse_args(arguments)
+    console = table.console()
+    held = settings.local(door)
+    try:
+        signer = _signer(asked.key)
+        repository = Repository(Path(asked.repo))
+        found = ranged(repository, asked.range)
+        with (
+            tempfile.TemporaryDirectory(prefix="pw-") as place,
+            sandbox(held.sandbox, door.environment, lambda words: console.print(f"  {words}"))
+            as client,
+        ):  # fmt: skip
+            run, deltas, hold = _judged(repository, found, client, Path(place), console)
+    except (NotFound, ConfigError, KeyUnusable, Fault, Halt, Park) as problem:
+        console.print(table.plain(_words(problem), "red", 2_000))
+        return NOT_DONE
+    console.print()
+    console.print(table.report(run, deltas))
+    written = _written(run, found, hold, signer, Path(asked.bundle or _kept(repository, found)))
+    signed = f"signed by {signer.key_id}" if signer else "not signed: give --key FILE to sign it"
+    console.print(table.plain(f"evidence: {written}", "dim", 600), soft_wrap=True)
+    console.print(table.plain(f"          {signed}", "dim", 600), soft_wrap=True)
+    passed = run.verdict is not None and run.verdict.result is Result.PASSED
+    return PASSED if passed else NOT_PASSED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="patchwarrant check",
+        description="Shows what can be shown about a change: base's checks on base and on head.",
+        epilog="Exit code: 0 passed, 1 not passed, 2 it could not be found out.",
+    )
+    parser.add_argument("range", nargs="?", default="", help="BASE..HEAD; default branch..HEAD")
+    parser.add_argument("--repo", default=".", help="the repository (default: here)")
+    parser.add_argument("--key", default="", help="private key to sign with (`patchwarrant key`)")
+    parser.add_argument("--bundle", default="", help="where the evidence is written")
+    return parser
+
+
+def _judged(
+    repository: Repository, found: Range, client: SandboxClient, place: Path, console: Console
+) -> tuple[Run, tuple[Delta, ...], MemoryHold]:
+    now = time.time_ns() // 1_000_000
+    objects = repository.store(place / "objects.git")
+    objects.validate(found.tree)
+    hold = MemoryHold(now)
+    run, deltas = run_of(found, repository, objects, config_of, getpass.getuser(), now)
+    kit = CheckKit(
+        hold=hold,
+        objects=objects,
+        sandbox=client,
+        certify=Told(Certifier(hold, objects, client), console),
+        fetch=lambda _run: nullcontext(("", "")),
+        config_of=config_of,
+        draw=partial(secrets.token_hex, 16),
+        knows=lambda _text: False,
+    )
+    console.print(_headline(repository, found, run))
+    for note in found.notes:
+        console.print(table.plain(f"  {note}", "yellow"))
+    stages = {State.PREPARE: prepare(kit), State.VERIFY: verify(kit), State.GATE: gate(kit)}
+    while run.state in stages:
+        run = stages[run.state](run)
+    return run, deltas, hold
+
+
+def _headline(repository: Repository, found: Range, run: Run) -> Any:
+    title = run.contract.request.title if run.contract else ""
+    line = table.plain(repository.name.removeprefix("the repository "), "bold", 80)
+    line.append(f"  {found.base_name} {found.base[:12]}..{found.head[:12]}  ", style="cyan")
+    return line.append_text(table.plain(title, "dim", 100))
+
+
+def _signer(path: str) -> Signer | None:
+    if not path:
+        return None
+    if not Path(path).is_file():
+        raise KeyUnusable(f"There is no key {path}; `patchwarrant key signing {path}` makes one.")
+    return Signer.load(Path(path))
+
+
+def _kept(repository: Repository, found: Range) -> Path:
+    """Beside the repository's own things, where `patchwarrant verify --repo` looks for it."""
+    return repository.folder / "patchwarrant" / f"{found.head}.json"
+
+
+def _written(run: Run, found: Range, hold: MemoryHold, signer: Signer | None, path: Path) -> Path:
+    entries = hold.entries()
+    made = statements(run, found.head, entries)
+    envelopes = [signer.sign(one) if signer else _unsigned(one) for one in made]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bundle.make(run, envelopes, entries))
+    return path
+
+
+def _unsigned(statement: bytes) -> dict[str, Any]:
+    payload = base64.b64encode(statement).decode()
+    return {"payload": payload, "payloadType": PAYLOAD_TYPE, "signatures": []}
+
+
+def _words(problem: Exception) -> str:
+    if isinstance(problem, Halt):
+        details = " ".join(problem.record.details)
+        return f"{problem.record.message} {details} {problem.record.next_step}"
+    if isinstance(problem, Park):
+        return problem.note
+    return str(problem)

@@ -1,0 +1,174 @@
+"""Where evidence about a change is found, and what git or GitHub say about that change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from app.domain.evidence import Finding, Holds
+from app.domain.report import Marker, body_marker
+from worker.attest import bundle
+from worker.attest.bundle import Bundle, NotABundle
+from worker.attest.canonical import canonical
+from worker.local.github import GitHub
+from worker.local.repository import NotFound, Repository
+
+
+class Place(Protocol):
+    """What knows the commits: a repository on this machine, or GitHub."""
+
+    name: str
+
+    def tree_of(self, commit: str) -> str: ...
+
+    def fault(self, commit: str) -> str: ...
+
+    def parents(self, commit: str) -> tuple[str, ...] | None: ...
+
+    def contains(self, commit: str, branch: str) -> bool | None: ...
+
+    def file(self, path: str, commit: str) -> bytes | None: ...
+
+    def last_change(self, path: str, commit: str) -> str: ...
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What somebody shows, not believed yet, and where the truth about it can be looked up.
+
+    `head` is the present head, "" where none is known; `branch` the one that changes go to;
+    `warning` says what is odd about that; `body` are findings about a pull request's text; `url` is
+    where its commits can be fetched.
+    """
+
+    envelopes: tuple[Mapping[str, Any], ...]
+    shown: str
+    place: Place | None = None
+    head: str = ""
+    branch: str = ""
+    warning: str = ""
+    bundle: Bundle | None = None
+    bundle_sha: str = ""
+    marker: Marker | None = None
+    body: tuple[Finding, ...] = ()
+    url: str = ""
+
+
+def of_file(path: Path, repository: Repository | None, branch: str) -> Evidence:
+    """A bundle's file. Raises `NotABundle`, `OSError`."""
+    data = path.read_bytes()
+    found = bundle.read(data)
+    made = Evidence(
+        envelopes=found.envelopes,
+        shown=str(path),
+        bundle=found,
+        bundle_sha=hashlib.sha256(data).hexdigest(),
+    )
+    return made if repository is None else _in(made, repository, branch)
+
+
+def of_repository(repository: Repository, branch: str) -> Evidence:
+    """What `patchwarrant check` kept about the repository's present head. Raises `NotFound`."""
+    path = repository.folder / "patchwarrant" / f"{repository.head()}.json"
+    if not path.is_file():
+        raise NotFound(
+            f"There is no evidence about the present head ({path}): `patchwarrant check` makes "
+            "it, or name a bundle's file."
+        )
+    return of_file(path, repository, branch)
+
+
+def _in(made: Evidence, repository: Repository, branch: str) -> Evidence:
+    try:
+        name = f"refs/heads/{branch}" if branch else repository.default_branch()
+    except NotFound:
+        name = ""
+    return replace(made, place=repository, head=repository.head(), branch=name)
+
+
+def of_pull(hub: GitHub, file: Path | None) -> Evidence:
+    """A pull request's check run and body; `file` is the bundle where somebody has it. Raises
+    `NotFound`, `Away`, `NotABundle`."""
+    pull = hub.pull()
+    marker, text = body_marker(pull.body)
+    lines = hub.envelopes(pull.head)
+    if not lines and marker is not None and marker.commit != pull.head:
+        lines = hub.envelopes(marker.commit)  # pushed since: still examined, then called stale
+    if not lines:
+        raise NotFound(
+            f"No check run `patchwarrant/evidence` with signed statements is on {pull.head[:12]}."
+        )
+    warning = ""
+    if pull.base_branch != pull.default_branch:
+        warning = (
+            f"The pull request goes to {pull.base_branch!r}, which is not the default branch "
+            f"{pull.default_branch!r}."
+        )
+    data = file.read_bytes() if file else b""
+    return Evidence(
+        envelopes=tuple(_envelope(line) for line in lines),
+        shown=f"pull request {hub.number} of {hub.name}",
+        place=hub,
+        head=pull.head,
+        branch=pull.base_branch,
+        warning=warning,
+        bundle=bundle.read(data) if file else None,
+        bundle_sha=hashlib.sha256(data).hexdigest() if file else "",
+        marker=marker,
+        body=_body(marker, text),
+        url=pull.clone_url,
+    )
+
+
+def _envelope(line: str) -> Mapping[str, Any]:
+    """One line of the check run, in its one right form. Raises `NotABundle`."""
+    try:
+        found = json.loads(line)
+        right = isinstance(found, dict) and canonical(found) == line.encode()
+    except (ValueError, RecursionError):
+        right = False
+    if not right:
+        raise NotABundle("The check run: a signed statement there is not as it was written.")
+    return dict(found)
+
+
+def _body(marker: Marker | None, text: str) -> tuple[Finding, ...]:
+    claim = "The pull request's text is as it was written"
+    if marker is None:
+        said = "Its evidence marker is missing, twice there, or was changed."
+        return (Finding(claim, Holds.FAILS, (said,)),)
+    if marker.text != text:
+        said = "Our part of it was edited since, or its marker was."
+        return (Finding(claim, Holds.FAILS, (said,)),)
+    return (Finding(claim, Holds.HOLDS),)
+
+
+def names(evidence: Evidence, tree: str, commit: str) -> Finding | None:
+    """Whether the pull request's marker names this very evidence; None where there is no marker."""
+    marker = evidence.marker
+    if marker is None:
+        return None
+    envelope = hashlib.sha256(_evidence_line(evidence.envelopes)).hexdigest()
+    wanted = {
+        "tree": (marker.tree, tree),
+        "commit": (marker.commit, commit),
+        "envelope": (marker.envelope, envelope),
+    }
+    if evidence.bundle_sha:
+        wanted["bundle"] = (marker.bundle, evidence.bundle_sha)
+    faults = [
+        f"Its marker names the {what} {said[:64]}, the evidence is {true}."
+        for what, (said, true) in wanted.items()
+        if said != true
+    ]
+    claim = "The pull request's text names this evidence"
+    return Finding(claim, Holds.FAILS if faults else Holds.HOLDS, tuple(faults))
+
+
+def _evidence_line(envelopes: Sequence[Mapping[str, Any]]) -> bytes:
+    """Our own evidence stands first."""
+    return canonical(envelopes[0]) if envelopes else b""

@@ -1,0 +1,178 @@
+"""What GitHub says about a pull request and its commits, by plain reads of its REST interface."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from app.domain.report import envelopes_in
+from worker.local.repository import NotFound
+
+CHECK = "patchwarrant/evidence"
+API = "https://api.github.com"
+PAGES = 5  # of check runs on one commit
+TIMEOUT = httpx.Timeout(30, connect=5)
+_PULL = re.compile(r"/([A-Za-z0-9_.-]{1,100})/([A-Za-z0-9_.-]{1,100})/pull/([0-9]{1,9})(?:/.*)?")
+_OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class Away(Exception):
+    """GitHub could not be asked; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A pull request as it is now."""
+
+    head: str
+    base_branch: str
+    default_branch: str
+    body: str
+    clone_url: str
+
+
+class GitHub:
+    """Reads one repository. `address` is the pull request's page; `api` "" finds it from there.
+
+    Raises `NotFound` for an address that is none. A token goes to the API's own host alone."""
+
+    def __init__(self, address: str, api: str, token: str) -> None:
+        parts = urlsplit(address)
+        found = _PULL.fullmatch(parts.path)
+        if found is None or parts.scheme not in ("https", "http") or parts.username:
+            raise NotFound(f"{address!r} is no pull request: https://HOST/OWNER/NAME/pull/NUMBER.")
+        owner, name, number = found.groups()
+        self.number = int(number)
+        self.name = f"{parts.hostname} ({owner}/{name})"
+        self._repository = f"/repos/{owner}/{name}"
+        self._http = httpx.Client(
+            base_url=api or _api_of(parts.scheme, parts.netloc),
+            timeout=TIMEOUT,
+            follow_redirects=False,
+            trust_env=False,
+            headers={
+                "Accept": "application/vnd.github+json",
+                "User-Agent": "patchwarrant-verify",
+                **({"Authorization": f"Bearer {token}"} if token else {}),
+            },
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def pull(self) -> Pull:
+        data = self._get(f"/pulls/{self.number}")
+        about = self._get("")
+        if data is None or about is None:
+            raise NotFound(
+                f"There is no pull request {self.number} in {self.name}, or only for those who "
+                "are logged in: name a file with a token that can read in "
+                "PATCHWARRANT_GITHUB_TOKEN_FILE."
+            )
+        return Pull(
+            head=_text(data, "head", "sha"),
+            base_branch=_text(data, "base", "ref"),
+            default_branch=_text(about, "default_branch"),
+            body=_text(data, "body"),
+            clone_url=_text(about, "clone_url"),
+        )
+
+    def envelopes(self, commit: str) -> tuple[str, ...]:
+        """The lines of the newest check run on `commit` that shows signed statements, else ()."""
+        found: list[dict[str, Any]] = []
+        for page in range(1, PAGES + 1):
+            data = self._get(
+                f"/commits/{_id(commit)}/check-runs?check_name={quote(CHECK, safe='')}"
+                f"&per_page=100&page={page}"
+            )
+            runs = (data or {}).get("check_runs") or []
+            found += [one for one in runs if one.get("name") == CHECK]
+            if len(runs) < 100:
+                break
+        found.sort(key=lambda one: one.get("id") or 0, reverse=True)
+        for one in found:
+            lines = envelopes_in(_text(one, "output", "text"))
+            if lines:
+                return lines
+        return ()
+
+    def tree_of(self, commit: str) -> str:
+        data = self._get(f"/git/commits/{_id(commit)}")
+        return _text(data, "tree", "sha") if data and data.get("sha") == commit else ""
+
+    def fault(self, commit: str) -> str:
+        """GitHub checks its own objects; who wants to see for himself names a clone (--repo)."""
+        return ""
+
+    def parents(self, commit: str) -> tuple[str, ...] | None:
+        data = self._get(f"/git/commits/{_id(commit)}")
+        return None if data is None else tuple(_text(one, "sha") for one in data["parents"])
+
+    def contains(self, commit: str, branch: str) -> bool | None:
+        """Whether `commit` is in the history of `branch`."""
+        data = self._get(f"/compare/{_id(commit)}...{quote(branch, safe='')}")
+        if data is None:
+            return None
+        return data.get("status") in ("ahead", "identical")
+
+    def file(self, path: str, commit: str) -> bytes | None:
+        data = self._get(f"/contents/{quote(path)}?ref={_id(commit)}")
+        if data is None or data.get("type") != "file" or data.get("encoding") != "base64":
+            return None
+        try:
+            return base64.b64decode(_text(data, "content"))
+        except binascii.Error:
+            return None
+
+    def last_change(self, path: str, commit: str) -> str:
+        """Who changed a file last before `commit`, and when; "" where that cannot be said."""
+        try:
+            found = self._get(f"/commits?path={quote(path)}&sha={_id(commit)}&per_page=1")
+        except Away:
+            return ""  # nothing rests on it
+        if not isinstance(found, list) or not found:
+            return ""
+        one = found[0]
+        day = _text(one, "commit", "author", "date")[:10]
+        name = _text(one, "commit", "author", "name")
+        return f"commit {_text(one, 'sha')[:12]} by {name} on {day}"
+
+    def _get(self, path: str) -> Any:
+        """The answer's JSON, None for what is not there."""
+        try:
+            answer = self._http.get(f"{self._repository}{path}")
+        except httpx.HTTPError as error:
+            raise Away(f"{self._http.base_url.host} cannot be reached: {error}") from None
+        if answer.status_code in (404, 409, 422):
+            return None
+        if answer.status_code != 200:
+            hint = "; a token that can read helps (PATCHWARRANT_GITHUB_TOKEN_FILE)"
+            why = answer.status_code in (401, 403, 429)
+            raise Away(f"{self.name} answers {answer.status_code}{hint if why else ''}.")
+        try:
+            return answer.json()
+        except ValueError:
+            raise Away(f"{self.name} answers what is no JSON.") from None
+
+
+def _api_of(scheme: str, place: str) -> str:
+    return API if place == "github.com" else f"{scheme}://{place}/api/v3"
+
+
+def _id(commit: str) -> str:
+    if not _OBJECT.fullmatch(commit):
+        raise NotFound(f"{commit[:80]!r} is no commit id.")
+    return commit
+
+
+def _text(value: Any, *names: str) -> str:
+    """A text deep inside, "" where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,81 @@
+"""A sandbox for a while: the one that runs already, else a process of our own."""
+
+from __future__ import annotations
+
+import subprocess  # noqa: TID251 - starting the sandbox's process is this file's one job
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from app.domain.errors import Unavailable
+from worker.runner.boxes import SandboxClient
+
+START = 900.0  # seconds: the first start on a machine makes the image
+PASSED = ("PATH", "LANG", "PYTHONPATH", "DOCKER_HOST", "VIRTUAL_ENV")
+Say = Callable[[str], None]
+
+
+@contextmanager
+def sandbox(socket: str, environment: Mapping[str, str], say: Say) -> Iterator[SandboxClient]:
+    """A client of the sandbox at `socket`, or of one that is started for the length of the block.
+
+    Our own gets a bare environment: no token and no key. Raises `Unavailable` with its last words.
+    """
+    running = SandboxClient(socket)
+    try:
+        if Path(socket).exists() and running.healthy():
+            yield running
+            return
+    finally:
+        running.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="pw-") as place,
+        _own(Path(place), environment, say) as own,
+    ):
+        yield own
+
+
+@contextmanager
+def _own(place: Path, environment: Mapping[str, str], say: Say) -> Iterator[SandboxClient]:
+    socket, log = place / "closed" / "sandbox.sock", place / "sandbox.log"
+    known = {name: environment[name] for name in PASSED if environment.get(name)}
+    known |= {"HOME": str(place), "PATCHWARRANT_SANDBOX": str(socket)}
+    say("starting a sandbox (the first start on a machine makes its image)")
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "worker", "sandbox"],
+            env=known,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    client = SandboxClient(str(socket))
+    try:
+        _ready(process, client, socket, log)
+        yield client
+    finally:
+        client.close()
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(30)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _ready(
+    process: subprocess.Popen[bytes], client: SandboxClient, socket: Path, log: Path
+) -> None:
+    ends = time.monotonic() + START
+    while not (socket.exists() and client.healthy()):
+        if process.poll() is not None or time.monotonic() > ends:
+            words = log.read_text(encoding="utf-8", errors="replace").strip()
+            raise Unavailable(
+                f"The sandbox did not start: {words[-600:] or 'it said nothing'}\n"
+                "It needs a Docker engine that this user may use."
+            )
+        time.sleep(0.1)

@@ -1,0 +1,80 @@
+"""What a command told about its tests: the report, or what its output is understood to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.domain.check import Case, Check, Counts, Failure, Outcome
+from app.domain.errors import Missing
+from app.domain.ports import Objects
+from app.domain.record import BLOB_CAP
+from worker.runner.checks.compare import counts_of, packed
+from worker.runner.checks.parsers import junit
+from worker.runner.checks.parsers.log import log_from
+from worker.runner.checks.parsers.read import read, with_context
+
+SOURCE_CAP = 1 << 20  # bytes of a file whose lines are shown
+Source = Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True)
+class Heard:
+    """Claims of untrusted code, all of them.
+
+    `cases` is None unless every test is named. `doubt` is why an exit code of 0 is no pass, "" for
+    none. `by` says what was understood: `report`, the tools' names, or "" (unparsed: the exit code
+    alone decides).
+    """
+
+    cases: tuple[Case, ...] | None
+    counts: Counts | None
+    failures: tuple[Failure, ...]
+    doubt: str
+    by: str
+
+
+def hear(check: Check, outcome: Outcome, paths: frozenset[str], source: Source) -> Heard:
+    """The report where one is configured and readable, else the output.
+
+    A configured report that cannot be read is not replaced by the output's words: those only say
+    what failed. `paths` are the tree's files, `source` gives one of them.
+    """
+    report = junit.parse(outcome.report, paths) if check.report else None
+    if report is not None and len(packed(report.cases)) <= BLOB_CAP:
+        failures = with_context(report.failures, source)
+        return Heard(report.cases, counts_of(report.cases), failures, "", "report")
+    streams = (outcome.stdout, outcome.stderr)
+    left_out = sum(outcome.seen) - sum(map(len, streams))
+    log = log_from(streams, outcome.exit_code, paths, check.workdir, max(0, left_out))
+    parsed = read(log, check.argv, check.parser)
+    found = with_context(parsed.found.failures, source)
+    cases = parsed.found.cases
+    whole = bool(cases) and not check.report and len(packed(cases)) <= BLOB_CAP
+    return Heard(
+        tuple(sorted(cases, key=lambda case: case.id)) if whole else None,
+        parsed.found.counts,
+        tuple(one if one.test else replace(one, test=_name(one)) for one in found),
+        parsed.doubt(),
+        ", ".join(parsed.tools),
+    )
+
+
+def source_of(objects: Objects, tree: str, paths: frozenset[str]) -> Source:
+    """Reads the tree's files for `hear`; None for what is no regular file, or too large to show."""
+
+    def read_one(path: str) -> bytes | None:
+        if path not in paths:
+            return None
+        try:
+            data = objects.read(tree, path)
+        except Missing:
+            return None
+        return data if len(data) <= SOURCE_CAP else None
+
+    return read_one
+
+
+def _name(one: Failure) -> str:
+    """What stands for a test's id where a linter or a compiler complains; holds across edits."""
+    return f"{one.file}: {one.error}" if one.file else one.error

@@ -1,0 +1,43 @@
+"""Baselines across runs: a check's result on a base tree, kept by tree, command and image.
+
+Only the phase that measures a base tree writes here: what a candidate made of a tree is never taken
+for a baseline. The rows are a cache; losing one costs a run of the suite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from app.domain.check import Check, CheckResult, Standing
+from app.domain.errors import Missing
+from app.domain.ports import Hold
+
+SHAPE = 1  # grows when results of older versions should not be used any more
+
+
+def remembered(hold: Hold, check: Check, tree: str, image: str) -> CheckResult | None:
+    """The result that an earlier run measured, marked as such; None where there is none."""
+    data = hold.recall(_name(tree, check.digest(), image))
+    if data is None:
+        return None
+    try:
+        found = msgspec.convert(data, CheckResult)
+        if found.cases:
+            hold.get(found.cases)
+        hold.get(found.log)
+    except (msgspec.ValidationError, Missing):
+        return None
+    return replace(found, cached=True)
+
+
+def remember(hold: Hold, result: CheckResult) -> None:
+    """Keep a result that another run on the same tree would repeat: no limit, no environment."""
+    if result.standing in (Standing.PASSED, Standing.FAILED) and "limit:" not in result.reason:
+        name = _name(result.tree, result.digest, result.image)
+        hold.remember(name, msgspec.to_builtins(result))
+
+
+def _name(tree: str, digest: str, image: str) -> str:
+    return f"baseline:{SHAPE}:{tree}:{digest}:{image}"

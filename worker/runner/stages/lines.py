@@ -1,0 +1,129 @@
+"""Reads a change's files for the gate: secrets, signs in product code, what the referee lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app.domain.check import Check
+from app.domain.edit import EXECUTABLE, FILE, Delta
+from app.domain.errors import Halt, Reason
+from app.domain.policy import Rules
+from app.domain.redact import secret_kinds
+from app.domain.signs import signs
+from app.domain.touched import runners, shadows, touches
+from worker.runner.stages.check_kit import CheckKit
+
+REGULAR = (FILE, EXECUTABLE)
+OWN = "one of this service's own secrets"
+PROSE = (".md", ".rst", ".txt", ".adoc")
+STARTERS = frozenset(
+    {
+        "gnumakefile",
+        "justfile",
+        "makefile",
+        "noxfile.py",
+        "package.json",
+        "setup.cfg",
+        "taskfile.yml",
+        "tox.ini",
+    }
+)
+STARTER_CAP = 256 << 10  # bytes of a manifest that is looked at for the scripts that it starts
+SIGNS = 60  # sentences about product code
+
+
+def secrets_in(
+    kit: CheckKit, old: str, new: str, deltas: Sequence[Delta]
+) -> Iterator[tuple[str, str]]:
+    """(path, kind) of what looks like a secret in the added lines, or is one of ours."""
+    for delta in deltas:
+        lines = [text for _, text in added(kit, old, new, delta)]
+        yield from ((delta.path, kind) for kind in secret_kinds(lines))
+        if kit.knows("\n".join((delta.path, *lines))):
+            yield delta.path, OWN
+
+
+def free_of_secrets(kit: CheckKit, old: str, new: str, deltas: Sequence[Delta]) -> None:
+    """Raise `Halt(SECRET_FOUND)`, which names the path and the kind and never the secret."""
+    found = list(secrets_in(kit, old, new, deltas))
+    if found:
+        path = found[0][0]
+        where = "a path" if any(kit.knows(path) for path, _ in found) else f"`{path}`"
+        raise Halt(
+            Reason.SECRET_FOUND,
+            f"The change adds what looks like a secret to {where}; nothing of it is published or "
+            "shown.",
+            "Look whether the issue or the repository holds a real secret, and revoke it.",
+            tuple(f"{where}: {kind}" for path, kind in found if f"`{path}`" == where)
+            or tuple(kind for _, kind in found),
+        )
+
+
+def added(kit: CheckKit, old: str, new: str, delta: Delta) -> list[tuple[int, str]]:
+    """The lines (number, text) that the candidate adds to one file, however long; none for what is
+    no file."""
+    if delta.new_mode not in REGULAR:
+        return []
+    lines = kit.objects.read(new, delta.path).splitlines()
+    regular = delta.old_mode in REGULAR
+    known = frozenset(kit.objects.read(old, delta.path).splitlines()) if regular else frozenset()
+    return [
+        (number, line.decode("utf-8", "replace"))
+        for number, line in enumerate(lines, 1)
+        if line not in known
+    ]
+
+
+def started(kit: CheckKit, base: str, deltas: Sequence[Delta], checks: Sequence[Check]) -> set[str]:
+    """Changed scripts that the checks start, directly or through the base's manifests."""
+    changed = {delta.path for delta in deltas}
+    texts = [
+        kit.objects.read(base, entry.path).decode("utf-8", "replace")
+        for entry in kit.objects.entries(base)
+        if entry.mode in REGULAR
+        and entry.path.rpartition("/")[2].lower() in STARTERS
+        and entry.size <= STARTER_CAP
+    ]
+    found: set[str] = set()
+    while more := runners(checks, texts, changed - found):
+        found |= more
+        there = [d.path for d in deltas if d.path in more and d.old_mode in REGULAR]
+        texts += [kit.objects.read(base, path).decode("utf-8", "replace") for path in there]
+    return found
+
+
+def referee_sentences(
+    kit: CheckKit, old: str, new: str, deltas: Sequence[Delta], rules: Rules, more: set[str]
+) -> tuple[str, ...]:
+    """What the change did to what decides about it. A new test is none of that."""
+    said: list[str] = []
+    known = {entry.path for entry in kit.objects.entries(old)}
+    for delta in deltas:
+        path = delta.path
+        test = rules.test(path)
+        if not delta.old_mode and (test or path.endswith(".py")):
+            said += [sentence] if (sentence := shadows(path, known)) else []
+        if rules.referee(path) or path in more or (test and delta.old_mode):
+            before = kit.objects.read(old, path) if delta.old_mode in REGULAR else None
+            after = kit.objects.read(new, path) if delta.new_mode in REGULAR else None
+            said += touches(path, before, after, test=test)
+    return tuple(said)
+
+
+def sign_sentences(
+    kit: CheckKit,
+    old: str,
+    new: str,
+    deltas: Sequence[Delta],
+    rules: Rules,
+    checks: Sequence[Check],
+) -> tuple[str, ...]:
+    """Static signs in the product code that the change adds."""
+    reports = [check.report for check in checks if check.report]
+    said: list[str] = []
+    for delta in deltas:
+        path = delta.path
+        if rules.test(path) or rules.referee(path) or path.lower().endswith(PROSE):
+            continue
+        said += map(str, signs(path, added(kit, old, new, delta), reports))
+    return tuple(said[:SIGNS])

@@ -1,0 +1,87 @@
+"""All that the gate hears beside the checks' own results, in the order of what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.check import Check, CheckResult, Standing, Tier
+from app.domain.edit import Delta
+from app.domain.errors import Reason
+from app.domain.policy import Rules
+from app.domain.run import Run, Snapshot
+from app.domain.state import Kind
+from app.domain.witness import Witness
+from worker.runner.stages.check_kit import CheckKit
+from worker.runner.stages.lines import referee_sentences, secrets_in, sign_sentences, started
+from worker.runner.stages.red import red_green
+from worker.runner.stages.restored import base_tests
+from worker.runner.stages.seen import passed_cases
+from worker.runner.stages.sentinels import sentinels
+
+
+@dataclass(frozen=True)
+class Testimony:
+    """`restored` are the results with the base's tests put back (None: not needed, one run serves
+    both), `passing` the ids that pass on the candidate."""
+
+    witness: Witness
+    restored: tuple[CheckResult, ...] | None
+    passing: tuple[str, ...]
+
+
+def testimony(
+    kit: CheckKit,
+    run: Run,
+    snapshot: Snapshot,
+    tree: str,
+    deltas: Sequence[Delta],
+    rules: Rules,
+    checks: Sequence[Check],
+) -> tuple[Testimony, int]:
+    """(what was heard about `tree`, ms that it took). `checks` are those that the change concerns.
+
+    Red to green and the sentinels are run only where they can still decide something: every
+    required check passed, also with the base's tests. Raises what certifying raises.
+    """
+    base = snapshot.base_tree
+    required = [one for one in checks if one.tier is Tier.REQUIRED]
+    more = started(kit, base, deltas, checks)
+    restored, ms = base_tests(kit, run, snapshot, tree, deltas, rules, more, required)
+    touched = referee_sentences(kit, base, tree, deltas, rules, more)
+    signs = sign_sentences(kit, base, tree, deltas, rules, checks)
+    if run.kind is Kind.VERIFY:  # somebody else's change is not withheld: what it adds is said
+        signs += tuple(
+            f"`{path}` adds what looks like a secret: {kind}."
+            for path, kind in secrets_in(kit, base, tree, deltas)
+        )
+    witness = Witness(touched=touched, deciding=frozenset(more), signs=signs)
+    passing = tuple(
+        test
+        for result in run.results
+        if result.standing is Standing.PASSED
+        for test in passed_cases(kit, result)
+    )
+    over = run.halt is not None and run.halt.reason is Reason.BUDGET_TIME
+    heard = Testimony(witness, restored, passing)
+    if over or not (_passed(run.results, required) and _passed(restored, required)):
+        return heard, ms
+    red, red_ms = red_green(kit, run, snapshot, tree, deltas, rules, required)
+    seen, flaky, seen_ms = sentinels(kit, run, snapshot, tree, required)
+    witness = Witness(
+        touched=touched,
+        deciding=frozenset(more),
+        signs=signs,
+        sentinels=seen,
+        flaky=flaky,
+        red=red,
+    )
+    return Testimony(witness, restored, passing), ms + red_ms + seen_ms
+
+
+def _passed(results: Sequence[CheckResult] | None, required: Sequence[Check]) -> bool:
+    """Whether each required check passed; None are results that were not needed."""
+    if results is None:
+        return True
+    passed = {one.digest for one in results if one.standing is Standing.PASSED}
+    return bool(required) and all(check.digest() in passed for check in required)
