@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from app.domain.budget import Usage
-from app.domain.check import Outcome
+from app.domain.check import Outcome, command_digest
 from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
@@ -122,7 +122,9 @@ class Objects(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """A command for the sandbox. `files` are laid over the tree and are never part of it."""
+    """A command for the sandbox. `name` is the check's, "" for what is no check.
+
+    `output_cap`, `report_cap` and `memory` are in bytes."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -132,6 +134,13 @@ class Job:
     output_cap: int = 1 << 20
     report_cap: int = 4 << 20
     memory: int = 2 << 30
+    name: str = ""
+
+    def digest(self) -> str:
+        """The digest of the check that this command is, `Check.digest` of the same fields."""
+        return command_digest(
+            self.name, self.argv, self.env, self.workdir, self.report, self.seconds
+        )
 
 
 class Box(Protocol):

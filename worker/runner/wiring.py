@@ -65,11 +65,12 @@ class Runner:
         def fetch(wanted: Run) -> AbstractContextManager[tuple[str, str]]:
             return requests.fetch(wanted, fence)
 
+        sandbox = self.sandbox.of(str(run.installation))
         checks = CheckKit(
             hold=hold,
             objects=objects,
-            sandbox=self.sandbox,
-            certify=Certifier(hold, objects, self.sandbox),
+            sandbox=sandbox,
+            certify=Certifier(hold, objects, sandbox),
             fetch=fetch,
             config_of=config_of,
         )
@@ -81,7 +82,7 @@ class Runner:
             rate=card(name),
             card=CARD_ID,
             objects=objects,
-            sandbox=self.sandbox,
+            sandbox=sandbox,
             search=_searching(Searcher(objects), hold),
             run_selected=_no_selection,
             delimiter=secrets.token_hex(8),
@@ -105,7 +106,7 @@ class Runner:
         def stage(run: Run) -> Run:
             assert run.snapshot is not None
             base, image = run.snapshot.base_tree, run.snapshot.image
-            with Selected(run.id, image, base, hold, objects, self.sandbox) as box:
+            with Selected(run.id, image, base, hold, objects, kit.sandbox) as box:
                 return edit(replace(kit, run_selected=box.run_selected))(run)
 
         return stage
@@ -181,7 +182,7 @@ def _work(held: settings.RunnerSettings) -> None:
         ledger=Ledger(redis),
         bell=Bell(redis),
         model=AnthropicModel(held.model_key.value, held.model_url),
-        sandbox=SandboxClient(held.sandbox),
+        sandbox=SandboxClient(held.sandbox, held.sandbox_tls),
     )
     jobs.install(run=lambda run_id: runner.carrier().carry(run_id))
     listen(Role.RUNNER, partial(connect, held.redis_url))

@@ -142,6 +142,7 @@ def read_outcome(
         tail=tail_of(outcome),
         cases="" if cases is None else hold.put(kept),
         comparison=comparison,
+        limit=outcome.limit_words,
     )
 
 
@@ -153,6 +154,7 @@ def job_of(check: Check, argv: tuple[str, ...] = (), seconds: int = 0) -> Job:
         workdir=check.workdir,
         report=check.report,
         seconds=min(seconds, check.timeout) if seconds else check.timeout,
+        name=check.name,
     )
 
 
