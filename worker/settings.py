@@ -10,6 +10,8 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from worker.setup_settings import SetupSettings, setup
+
 API_URL = "https://api.github.com"
 SERVER_URL = "https://github.com"
 MODEL_URL = "https://api.anthropic.com"
@@ -94,6 +96,7 @@ class SandboxSettings:
     image_bytes: int = 20 << 30
     listen: str = ""
     tls: str = ""
+    setup: SetupSettings = field(default_factory=SetupSettings)
 
 
 @dataclass(frozen=True)
@@ -234,6 +237,7 @@ def sandbox(door: Door) -> SandboxSettings:
         floor=int(door.number("PATCHWARRANT_SANDBOX_DISK_FLOOR_MIB", 2048)) << 20,
         image_days=door.number("PATCHWARRANT_IMAGE_DAYS", 14),
         image_bytes=int(door.number("PATCHWARRANT_IMAGES_MIB", 20480)) << 20,
+        setup=setup(door),
         listen=door.text("PATCHWARRANT_SANDBOX_LISTEN", ""),
         tls=door.text("PATCHWARRANT_SANDBOX_TLS", ""),
     )

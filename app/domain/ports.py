@@ -15,6 +15,7 @@ from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
 from app.domain.record import JournalEntry, Kept
+from app.domain.setup import SetupOutcome, SetupPlan
 
 
 class Hold(Protocol):
@@ -158,6 +159,12 @@ class Sandbox(Protocol):
 
     def image(self, name: str) -> tuple[str, str]:
         """Make sure that the image `name` ("" = default) is there: (image id, profile digest)."""
+
+    def set_up(
+        self, run: str, image: str, plan: SetupPlan, look: Callable[[], None]
+    ) -> SetupOutcome:
+        """The environment of `plan` over `image`: found by its key, else made now. A step that
+        fails is an outcome without image; what the operator does not allow is `Refused`."""
 
     def certify(
         self, run: str, image: str, job: Job, tar: bytes, look: Callable[[], None]

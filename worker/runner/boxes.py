@@ -24,6 +24,8 @@ import httpx
 from app.domain.check import Outcome
 from app.domain.errors import IntegrityError, Missing, Refused, Unavailable
 from app.domain.ports import Job
+from app.domain.setup import SetupOutcome, SetupPlan
+from worker.runner.setup_request import files_tar, outcome_of, plan_json
 
 PIECE = 1 << 20
 LOOK_EVERY = 1.0  # seconds
@@ -181,6 +183,12 @@ class SandboxClient:
     def image(self, name: str) -> tuple[str, str]:
         head, _ = self.ask("/images", (json.dumps({"name": name}).encode(),), never)
         return str(head["image"]), str(head["profile"])
+
+    def set_up(self, run: str, image: str, plan: SetupPlan, look: Look) -> SetupOutcome:
+        tar = files_tar(plan)
+        header = {"run": run, "image": image, "tenant": self._tenant, "plan": plan_json(plan)}
+        body = _body(header, look, struct.pack(">Q", len(tar)), tar)
+        return outcome_of(*self.ask("/setups", body, look))
 
     def certify(self, run: str, image: str, job: Job, tar: bytes, look: Look) -> Outcome:
         header = {"run": run, "image": image, "job": _job(job), "tenant": self._tenant}

@@ -16,6 +16,7 @@ from redis import Redis
 from app.domain.check import Check, CheckResult
 from app.domain.errors import Halt
 from app.domain.record import JOB_PROGRESS, JOB_TOKEN
+from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
 from app.domain.state import Role, State
 from worker import jobs, logs, settings
@@ -27,6 +28,7 @@ from worker.queue import Bell, listen
 from worker.runner.agent.kit import Found, Kit, Search
 from worker.runner.agent.salvage import salvage
 from worker.runner.boxes import SandboxClient
+from worker.runner.checks.environment import InEnvironment
 from worker.runner.checks.run import Certifier
 from worker.runner.checks.selected import Selected
 from worker.runner.model.client import AnthropicModel
@@ -70,7 +72,13 @@ class Runner:
             hold=hold,
             objects=objects,
             sandbox=sandbox,
-            certify=Certifier(hold, objects, sandbox),
+            certify=InEnvironment(
+                hold,
+                objects,
+                sandbox,
+                run.contract.config if run.contract else RepoConfig(),
+                Certifier(hold, objects, sandbox),
+            ),
             fetch=fetch,
             config_of=config_of,
         )

@@ -4,6 +4,7 @@ The only process with the engine. A caller names a run, an image id, a command a
 never name a mount, a device, an option of a container or another run's box.
 
 POST /images              {"name"}                      answers {"image", "profile"}
+POST /setups              header, u64 length, tar       answers an environment and its log
 POST /certify             header, u64 length, tar       answers an outcome
 POST /boxes               header, u64 length, tar       answers {"box"}
 POST /boxes/{box}/run     header, bytes of the files    answers an outcome

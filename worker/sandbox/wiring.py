@@ -23,12 +23,15 @@ from worker.sandbox.cell import Maker
 from worker.sandbox.disk import Disk
 from worker.sandbox.doors import Remote, answer, far, listening, place
 from worker.sandbox.engine import Engine, Facts
+from worker.sandbox.environments import SetupRoom
 from worker.sandbox.image import RECIPE, Images, ensure_default
 from worker.sandbox.leftover import DAY, Keep, Uses
 from worker.sandbox.profile import RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
+from worker.sandbox.setup import SetupRules, Setups
 from worker.sandbox.tunnel import reached
 from worker.sandbox.versions import judge
+from worker.setup_settings import SetupSettings
 
 REAP_SECONDS = 30.0
 COLLECT_EVERY = 120  # rounds of the keeper between two looks at old images: an hour
@@ -78,6 +81,7 @@ class Choices:
     floor: int = 0
     keep: Keep = field(default_factory=Keep)
     remote: Remote | None = None
+    setup: SetupRules = field(default_factory=SetupRules)
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class Chores:
                 self.say(f"keeper: removed {gone} images that nobody used for long")
 
 
-def application(rooms: Rooms, chores: Chores) -> Starlette:
+def application(rooms: Rooms, setups: SetupRoom, chores: Chores) -> Starlette:
     """The routes, with the keeper as a task beside them."""
 
     @contextlib.asynccontextmanager
@@ -129,6 +133,7 @@ def application(rooms: Rooms, chores: Chores) -> Starlette:
         routes=[
             Route("/healthz", rooms.healthz, methods=["GET"]),
             Route("/images", rooms.image, methods=["POST"]),
+            Route("/setups", setups.make, methods=["POST"]),
             Route("/certify", rooms.certify, methods=["POST"]),
             Route("/boxes", rooms.open, methods=["POST"]),
             Route("/boxes/{box}/run", rooms.run, methods=["POST"]),
@@ -222,12 +227,17 @@ def serve(
         kept.known.add(image)
         say(f"self-test passed in {kept.ensure('')}")
         rooms = Rooms(maker, kept, limits)
+        setups = Setups(
+            maker, chosen.setup, path.with_name("setups"), kept.prove, kept.service_image
+        )
+        setup_room = SetupRoom(rooms, setups)
+        rooms.prefix = setup_room.prefix
         chores = Chores(rooms, me, clock, uses, chosen.keep, say)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")
             if beyond is not None:
                 say(f"and, with TLS, on {beyond[0].getsockname()[:2]}")
-            asyncio.run(answer(application(rooms, chores), sock, beyond))
+            asyncio.run(answer(application(rooms, setup_room, chores), sock, beyond))
 
 
 def ceilings_of(read: settings.SandboxSettings) -> Ceilings:
@@ -239,6 +249,20 @@ def ceilings_of(read: settings.SandboxSettings) -> Ceilings:
         per_run=read.per_run,
         per_tenant=read.per_tenant,
         ahead=read.ahead,
+    )
+
+
+def rules_of(read: SetupSettings) -> SetupRules:
+    """Raises `Refused` for a mirror with credentials."""
+    return SetupRules(
+        on=read.on,
+        hosts=read.hosts,
+        certificates=read.certificates,
+        environment=read.environment,
+        shared=read.shared,
+        seconds=read.seconds,
+        memory=read.memory,
+        disk=read.disk,
     )
 
 
@@ -254,6 +278,7 @@ def choices_of(read: settings.SandboxSettings, arguments: list[str]) -> Choices:
         floor=read.floor,
         keep=Keep(read.image_days * DAY, read.image_bytes),
         remote=Remote(read.listen, read.tls) if read.listen else None,
+        setup=rules_of(read.setup),
     )
 
 
