@@ -15,7 +15,7 @@ from typing import Any
 from app.domain.edit import Entry
 from app.domain.environment_config import ServiceConfig, SetupConfig
 from app.domain.glob import match
-from app.domain.python_needs import python_needs
+from app.domain.python_needs import METADATA, python_needs
 from app.domain.setup import HOME, SetupPlan, Sight, Step, Tool, configured
 
 FOLDERS_MOST = 12  # projects of one ecosystem in one tree
@@ -152,8 +152,21 @@ def _python(sight: Sight, found: Found, default_image: bool) -> None:
         found.ecosystems.append("python")
         words = " ".join(f"-r {posixpath.relpath(one, folder or '.')}" for one in needs.install)
         found.step(f"pip install {needs.what}", f"{_PIP_INSTALL} {words}", folder)
+        if needs.metadata:
+            found.files[_at(folder, METADATA)] = needs.metadata
+            found.steps.append(Step("the project's metadata", _REGISTER, folder))
 
 
+# A project that asks for its own version finds it, though only its source is there.
+_REGISTER = f"""python3 -c "
+import email, pathlib, sysconfig
+told = pathlib.Path('{METADATA}').read_text()
+known = email.message_from_string(told)
+name = known['Name'].replace('-', '_') + '-' + known['Version'] + '.dist-info'
+made = pathlib.Path(sysconfig.get_path('purelib'), pathlib.PurePath(name).name)
+made.mkdir(parents=True, exist_ok=True)
+(made / 'METADATA').write_text(told)
+\""""
 _PIP_INSTALL = "python3 -m pip install --no-input --root-user-action=ignore $PATCHWARRANT_PIP"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from app.domain.setup import Sight
 
+METADATA = ".patchwarrant-METADATA"
 GENERATED = ".patchwarrant-requirements.txt"
 
 _TESTING = re.compile(
@@ -33,11 +34,12 @@ _OLD_PYTEST = re.compile(r"(?i)pytest(?:\s*>=\s*[0-7](?:\.\d+)*)?")  # the defau
 @dataclass(frozen=True)
 class Needs:
     """`files` to be seen, those of them to `install` (paths from the tree's root), and `what` in
-    words."""
+    words. `metadata` names the project and its version, b"" where it has no name."""
 
     files: Mapping[str, bytes]
     install: tuple[str, ...]
     what: str
+    metadata: bytes = b""
 
 
 def python_needs(sight: Sight, folder: str, *, pytest_there: bool) -> Needs:
@@ -69,7 +71,17 @@ def python_needs(sight: Sight, folder: str, *, pytest_there: bool) -> Needs:
         return Needs({}, (), "")
     words = [posixpath.relpath(one, folder or ".") for one in real]
     what = ", ".join("what the project names" if w == GENERATED else w for w in words)
-    return Needs(files, tuple(real), what)
+    return Needs(files, tuple(real), what, _metadata(sight, start))
+
+
+def _metadata(sight: Sight, start: str) -> bytes:
+    project = _mapping(_toml(sight.bytes_of(f"{start}pyproject.toml")).get("project"))
+    name, version = project.get("name"), project.get("version", "0")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return b""
+    if not isinstance(version, str) or not _NAME.fullmatch(version):
+        version = "0"
+    return f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
 
 
 def _installs(data: bytes, *, pytest_there: bool) -> bool:

@@ -46,7 +46,7 @@ class Package:
 PACKAGES = (
     Package(
         "Python", "sdist", "itsdangerous", "2.2.0",
-        "e0050c0b7da1eea53ffaf149c0cfbb5c6e2e2b69c4bef22c81fa6eb73e5f6173", quick=True, tests=300,
+        "e0050c0b7da1eea53ffaf149c0cfbb5c6e2e2b69c4bef22c81fa6eb73e5f6173", quick=True, tests=150,
     ),
     Package(
         "Python", "sdist", "python-slugify", "8.0.4",
