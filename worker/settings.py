@@ -11,6 +11,8 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from worker.setup_settings import SetupSettings, setup
+
 API_URL = "https://api.github.com"
 SERVER_URL = "https://github.com"
 MODEL_URL = "https://api.anthropic.com"
@@ -61,6 +63,7 @@ class RunnerSettings:
     model_key: Secret
     server_url: str
     sandbox: str
+    sandbox_tls: str
     stores: Path
     daily: int
     workers: int
@@ -69,7 +72,11 @@ class RunnerSettings:
 
 @dataclass(frozen=True)
 class SandboxSettings:
-    """What the sandbox holds: the engine's address. `memory` in bytes, `seconds` as ceilings."""
+    """What the sandbox holds: the engine's address, and the way in for runners elsewhere.
+
+    `memory` and `seconds` are ceilings of one check, `total` bytes for all together (0: four fifths
+    of the machine), `concurrency` 0 is two a core. `certs` and `tls` are folders with ca.pem,
+    cert.pem and key.pem: the engine's, and the sandbox's own door's."""
 
     socket: str
     docker_host: str
@@ -77,6 +84,19 @@ class SandboxSettings:
     images: tuple[str, ...]
     memory: int
     seconds: int
+    certs: str = ""
+    runtime: str = "runc"
+    strict: bool = False
+    total: int = 0
+    per_run: int = 0
+    per_tenant: int = 0
+    ahead: int = 0
+    floor: int = 0
+    image_days: float = 14
+    image_bytes: int = 20 << 30
+    listen: str = ""
+    tls: str = ""
+    setup: SetupSettings = field(default_factory=SetupSettings)
 
 
 @dataclass(frozen=True)
@@ -222,6 +242,7 @@ def runner(door: Door) -> RunnerSettings:
         model_key=door.secret("ANTHROPIC_API_KEY", "a file with the key from Anthropic's console"),
         server_url=door.text("GITHUB_SERVER_URL", SERVER_URL).rstrip("/"),
         sandbox=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
+        sandbox_tls=door.text("PATCHWARRANT_SANDBOX_TLS", ""),
         stores=state / "stores",
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=int(door.number("PATCHWARRANT_RUNNER_WORKERS", 2)),
@@ -237,10 +258,23 @@ def sandbox(door: Door) -> SandboxSettings:
     made = SandboxSettings(
         socket=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         docker_host=door.text("DOCKER_HOST", "unix:///var/run/docker.sock"),
-        concurrency=int(door.number("PATCHWARRANT_SANDBOXES", 4)),
+        concurrency=int(door.number("PATCHWARRANT_SANDBOXES", 0)),
         images=tuple(part.strip() for part in images.split(",") if part.strip()),
         memory=int(door.number("PATCHWARRANT_SANDBOX_MEMORY_MIB", 4096)) << 20,
         seconds=int(door.number("PATCHWARRANT_SANDBOX_SECONDS", 1800)),
+        certs=door.text("DOCKER_CERT_PATH", ""),
+        runtime=door.text("PATCHWARRANT_SANDBOX_RUNTIME", "runc"),
+        strict=door.text("PATCHWARRANT_SANDBOX_STRICT", "") in ("1", "yes", "true"),
+        total=int(door.number("PATCHWARRANT_SANDBOX_TOTAL_MIB", 0)) << 20,
+        per_run=int(door.number("PATCHWARRANT_SANDBOXES_PER_RUN", 4)),
+        per_tenant=int(door.number("PATCHWARRANT_SANDBOXES_PER_INSTALLATION", 0)),
+        ahead=int(door.number("PATCHWARRANT_SANDBOXES_AHEAD", 2)),
+        floor=int(door.number("PATCHWARRANT_SANDBOX_DISK_FLOOR_MIB", 2048)) << 20,
+        image_days=door.number("PATCHWARRANT_IMAGE_DAYS", 14),
+        image_bytes=int(door.number("PATCHWARRANT_IMAGES_MIB", 20480)) << 20,
+        setup=setup(door),
+        listen=door.text("PATCHWARRANT_SANDBOX_LISTEN", ""),
+        tls=door.text("PATCHWARRANT_SANDBOX_TLS", ""),
     )
     door.close()
     return made

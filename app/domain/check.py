@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -46,22 +47,34 @@ class Check:
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of all that decides what is run."""
-        read = {"parser": self.parser} if self.parser else {}
-        return hashlib.sha256(
-            json.dumps(
-                {
-                    **read,
-                    "argv": list(self.argv),
-                    "env": dict(sorted(self.env.items())),
-                    "name": self.name,
-                    "report": self.report,
-                    "timeout": self.timeout,
-                    "workdir": self.workdir,
-                },
-                sort_keys=True,
-                separators=(",", ":"),
-            ).encode()
-        ).hexdigest()
+        return command_digest(
+            self.name, self.argv, self.env, self.workdir, self.report, self.timeout
+        )
+
+
+def command_digest(
+    name: str,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    workdir: str,
+    report: str,
+    timeout: int,
+) -> str:
+    """What names a check in the evidence; the sandbox computes it again from what it was sent."""
+    return hashlib.sha256(
+        json.dumps(
+            {
+                "argv": list(argv),
+                "env": dict(sorted(env.items())),
+                "name": name,
+                "report": report,
+                "timeout": timeout,
+                "workdir": workdir,
+            },
+            sort_keys=True,
+            separators=(",", ":"),
+        ).encode()
+    ).hexdigest()
 
 
 class CaseStatus(StrEnum):
@@ -101,9 +114,10 @@ class Failure:
 class Outcome:
     """What the sandbox testifies about one command: the daemon's exit code and capped streams.
 
-    `limit` is "" or one of time, memory, pids, disk, output. `exit_code` is None when the command
-    could not be started (`error` says why). `seen` are the true sizes of stdout and stderr;
-    `report` is None when there was no readable report file.
+    `limit` is "" or a key of `LIMITS`, `ceiling` its number in that unit (0 where unknown).
+    `exit_code` is None when the command could not be started (`error` says why). `seen` are the
+    true sizes of stdout and stderr; `report` is None when there was no readable report file.
+    `digest` is the check's, as the sandbox computed it from what it ran; "" where it did not.
     """
 
     exit_code: int | None
@@ -114,6 +128,41 @@ class Outcome:
     seen: tuple[int, int]
     report: bytes | None
     error: str = ""
+    ceiling: int = 0
+    digest: str = ""
+
+    @property
+    def limit_words(self) -> str:
+        """The limit in words with its number, "" for none: "out of memory (limit 2 GiB)"."""
+        if not self.limit:
+            return ""
+        what, unit = LIMITS.get(self.limit, (f"its {self.limit} limit was hit", ""))
+        if not self.ceiling:
+            return what
+        number = amount(self.ceiling, unit)
+        return f"{what} after {number}" if self.limit == "time" else f"{what} (limit {number})"
+
+
+# What each limit is called, and the unit of its number.
+LIMITS: dict[str, tuple[str, str]] = {
+    "time": ("timed out", "s"),
+    "memory": ("out of memory", "bytes"),
+    "pids": ("too many processes", "processes"),
+    "disk": ("its disk is full", "bytes"),
+    "inodes": ("too many files", "files"),
+    "file-size": ("a file grew too large", "bytes"),
+    "output": ("it printed too much", "bytes"),
+}
+
+
+def amount(number: int, unit: str) -> str:
+    """A limit's number for people; bytes in the largest unit that divides them."""
+    if unit != "bytes":
+        return f"{number} {unit}".strip()
+    for power, name in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if number >= 1 << power and number % (1 << power) == 0:
+            return f"{number >> power} {name}"
+    return f"{number} bytes"
 
 
 @dataclass(frozen=True)
@@ -137,7 +186,8 @@ class Comparison:
 class CheckResult:
     """One check on one tree in one image: exit code, tests executed, standing are three facts.
 
-    `reason` is "" for a pass, else a slug such as `limit:time`, `exit 1`, `environment`.
+    `reason` is "" for a pass, else a slug such as `limit:time`, `exit 1`, `environment`; `limit`
+    says a limit in words with its number.
     `counts` is None when nothing said which tests ran. `log` is the artifact digest of the capped
     output, `tail` its readable end, `cases` the artifact digest of the JSON list of [id, status].
     `cached` results were measured by an earlier run on the same tree, command and image. `subset`
@@ -163,6 +213,7 @@ class CheckResult:
     cached: bool = False
     subset: tuple[int, int] | None = None
     parsed: str = ""
+    limit: str = ""
 
 
 @dataclass(frozen=True)

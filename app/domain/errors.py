@@ -35,6 +35,7 @@ class Reason(StrEnum):
     BASE_LOST = "base-lost"
     BASE_INVALID = "base-invalid"
     NO_CHECKS = "no-checks"
+    SETUP_FAILED = "setup-failed"
     GROUNDING = "grounding"
     SCOPE = "scope"
     BLOCKED_PATH = "blocked-path"

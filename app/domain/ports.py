@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from app.domain.budget import Usage
-from app.domain.check import Outcome
+from app.domain.check import Outcome, command_digest
 from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
 from app.domain.record import JournalEntry, Kept
 from app.domain.report_annotations import Annotation
+from app.domain.setup import SetupOutcome, SetupPlan
 
 
 class Hold(Protocol):
@@ -129,7 +130,9 @@ class Objects(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """A command for the sandbox. `files` are laid over the tree and are never part of it."""
+    """A command for the sandbox. `name` is the check's, "" for what is no check.
+
+    `output_cap`, `report_cap` and `memory` are in bytes."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -139,6 +142,13 @@ class Job:
     output_cap: int = 1 << 20
     report_cap: int = 4 << 20
     memory: int = 2 << 30
+    name: str = ""
+
+    def digest(self) -> str:
+        """The digest of the check that this command is, `Check.digest` of the same fields."""
+        return command_digest(
+            self.name, self.argv, self.env, self.workdir, self.report, self.seconds
+        )
 
 
 class Box(Protocol):
@@ -156,6 +166,12 @@ class Sandbox(Protocol):
 
     def image(self, name: str) -> tuple[str, str]:
         """Make sure that the image `name` ("" = default) is there: (image id, profile digest)."""
+
+    def set_up(
+        self, run: str, image: str, plan: SetupPlan, look: Callable[[], None]
+    ) -> SetupOutcome:
+        """The environment of `plan` over `image`: found by its key, else made now. A step that
+        fails is an outcome without image; what the operator does not allow is `Refused`."""
 
     def certify(
         self, run: str, image: str, job: Job, tar: bytes, look: Callable[[], None]

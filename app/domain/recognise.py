@@ -51,7 +51,8 @@ def recognise(entries: Sequence[Entry], read: Callable[[str], bytes]) -> Recogni
     `read` gives the bytes of a regular file that stands in `entries`.
     """
     tree = _Tree({e.path: e for e in entries if e.mode in (FILE, EXECUTABLE)}, read)
-    found = [one for look in (_pytest, _npm, _go, _cargo) if (one := look(tree)) is not None]
+    looks = (_pytest, _npm, _go, _cargo, _java, _ruby, _php)
+    found = [one for look in looks if (one := look(tree)) is not None]
     if not found and (made := _make(tree)) is not None:
         found = [made]
     return Recognised(
@@ -154,6 +155,38 @@ def _cargo(tree: _Tree) -> _Found | None:
         Check("cargo test", ("cargo", "test", "--offline")),
         ("No check is configured; there is a `Cargo.toml`, so `cargo test` is the check.",),
     )
+
+
+def _java(tree: _Tree) -> _Found | None:
+    for manifest, argv in (
+        ("pom.xml", ("mvn", "-o", "-B", "-q", "test")),
+        ("build.gradle", ("gradle", "--offline", "--no-daemon", "test")),
+        ("build.gradle.kts", ("gradle", "--offline", "--no-daemon", "test")),
+    ):
+        if manifest in tree.files:
+            return _by(f"{argv[0]} test", argv, manifest)
+    return None
+
+
+def _ruby(tree: _Tree) -> _Found | None:
+    if "Gemfile" not in tree.files:
+        return None
+    if any(path.startswith("spec/") and path.endswith("_spec.rb") for path in tree.files):
+        return _by("rspec", ("bundle", "exec", "rspec"), "Gemfile")
+    if "Rakefile" in tree.files:
+        return _by("rake test", ("bundle", "exec", "rake", "test"), "Rakefile")
+    return None
+
+
+def _php(tree: _Tree) -> _Found | None:
+    if "composer.json" in tree.files and tree.files.keys() & {"phpunit.xml", "phpunit.xml.dist"}:
+        return _by("phpunit", ("vendor/bin/phpunit",), "composer.json")
+    return None
+
+
+def _by(name: str, argv: tuple[str, ...], manifest: str) -> _Found:
+    said = f"No check is configured; there is a `{manifest}`, so `{' '.join(argv)}` is the check."
+    return Check(name, argv), (said,)
 
 
 def _make(tree: _Tree) -> _Found | None:

@@ -6,7 +6,6 @@ the three. Strict on purpose: what is not understood is an error that names the 
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 import re
 import shlex
@@ -18,13 +17,31 @@ from typing import Any
 
 from app.domain.budget import Limits
 from app.domain.check import Check, Tier
+from app.domain.config_values import CONFIG_PATH as CONFIG_PATH
+from app.domain.config_values import ConfigError as ConfigError
+from app.domain.config_values import (
+    command_of,
+    fitting,
+    globs_of,
+    inside,
+    known_keys,
+    number_of,
+    one_of,
+    text_of,
+    texts_of,
+    variables_of,
+)
+from app.domain.environment_config import (
+    FixerConfig,
+    ServiceConfig,
+    SetupConfig,
+    read_egress,
+    read_fixers,
+    read_services,
+    read_setup,
+)
 
-CONFIG_PATH = ".github/agent.yml"
 TESTS = "{tests}"  # the item of a selector that stands for the test ids
-
-
-class ConfigError(ValueError):
-    """The configuration cannot be used; the text names the key, what is wrong, and what fits."""
 
 
 class OnStop(StrEnum):
@@ -80,6 +97,10 @@ class RepoConfig:
     limits: dict[str, int] | None = None
     on_stop: OnStop = OnStop.DRAFT
     evidence_key: str = ""  # the public key that evidence must be signed with, as one line
+    setup: SetupConfig | None = None
+    services: tuple[ServiceConfig, ...] = ()
+    fixers: tuple[FixerConfig, ...] = ()
+    egress: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -93,6 +114,10 @@ KEYS = (
     "limits",
     "on_stop",
     "evidence",
+    "setup",
+    "services",
+    "fixers",
+    "egress",
 )
 CHECK_KEYS = (
     "name",
@@ -120,7 +145,6 @@ LIMIT_RANGES: dict[str, tuple[int, int]] = {
 # Keys of the design that nothing obeys yet: accepting them would promise what is not done.
 NOT_YET = (
     "mode",
-    "setup",
     "caps",
     "roles",
     "bots",
@@ -129,40 +153,40 @@ NOT_YET = (
     "publish",
     "ci",
     "ready",
-    "services",
-    "fixers",
-    "egress",
     "pull_request",
 )
 
 _KEY_LINE = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
 
 
 def read(mapping: Mapping[str, Any]) -> RepoConfig:
     """The configuration that `mapping` says. Raises `ConfigError` on the first thing amiss."""
-    _known(mapping, KEYS, "", later=NOT_YET)
-    version = _number(mapping.get("version", 1), "version", 1, 1)
+    known_keys(mapping, KEYS, "", later=NOT_YET)
+    version = number_of(mapping.get("version", 1), "version", 1, 1)
     return RepoConfig(
         version=version,
         base=_base(mapping.get("base", "")),
-        image=_fitting(mapping.get("image", ""), "image", _IMAGE, "an image name"),
-        interpreter=_command(mapping.get("interpreter", ()), "interpreter"),
+        image=fitting(mapping.get("image", ""), "image", _IMAGE, "an image name"),
+        interpreter=command_of(mapping.get("interpreter", ()), "interpreter"),
         checks=_checks(mapping.get("checks", ())),
         paths=_paths(mapping.get("paths", {})),
         limits=_limits(mapping["limits"]) if "limits" in mapping else None,
-        on_stop=OnStop(_one_of(mapping.get("on_stop", "draft"), "on_stop", tuple(OnStop))),
+        on_stop=OnStop(one_of(mapping.get("on_stop", "draft"), "on_stop", tuple(OnStop))),
         evidence_key=_evidence_key(mapping.get("evidence", {})),
+        setup=read_setup(mapping["setup"]) if "setup" in mapping else None,
+        services=read_services(mapping.get("services", ())),
+        fixers=read_fixers(mapping.get("fixers", ())),
+        egress=read_egress(mapping.get("egress", ())),
     )
 
 
 def _evidence_key(value: Any) -> str:
-    mapping = _known(value, EVIDENCE_KEYS, "evidence")
+    mapping = known_keys(value, EVIDENCE_KEYS, "evidence")
     what = "`ed25519:` and 32 bytes in base64, as `patchwarrant key signing` prints it"
-    return _fitting(mapping.get("key", ""), "evidence.key", _KEY_LINE, what) if mapping else ""
+    return fitting(mapping.get("key", ""), "evidence.key", _KEY_LINE, what) if mapping else ""
 
 
 def limits_of(config: RepoConfig, ceiling: Limits) -> Limits:
@@ -227,23 +251,23 @@ def _checks(value: Any) -> tuple[CheckConfig, ...]:
 
 
 def _check(value: Any, where: str) -> CheckConfig:
-    mapping = _known(value, CHECK_KEYS, where)
+    mapping = known_keys(value, CHECK_KEYS, where)
     for key in ("name", "run"):
         if key not in mapping:
             raise ConfigError(f"`{where}`: `{key}` is missing")
-    workdir = _inside(mapping.get("workdir", ""), f"{where}.workdir", "")
+    workdir = inside(mapping.get("workdir", ""), f"{where}.workdir", "")
     return CheckConfig(
-        name=_fitting(
+        name=fitting(
             mapping["name"], f"{where}.name", _NAME, "letters, digits, blank, dot, `_`, `-` (60)"
         ),
         run=_run(mapping["run"], f"{where}.run"),
-        env=_env(mapping.get("env", {}), f"{where}.env"),
+        env=variables_of(mapping.get("env", {}), f"{where}.env"),
         workdir=workdir,
         selector=_selector(mapping.get("selector", ""), f"{where}.selector"),
-        report=_inside(mapping.get("report", ""), f"{where}.report", workdir),
-        paths=_globs(mapping.get("paths", ()), f"{where}.paths"),
-        tier=_one_of(mapping.get("tier", "required"), f"{where}.tier", tuple(Tier)),
-        timeout=_number(mapping.get("timeout", 300), f"{where}.timeout", 1, 3_600),
+        report=inside(mapping.get("report", ""), f"{where}.report", workdir),
+        paths=globs_of(mapping.get("paths", ()), f"{where}.paths"),
+        tier=one_of(mapping.get("tier", "required"), f"{where}.tier", tuple(Tier)),
+        timeout=number_of(mapping.get("timeout", 300), f"{where}.timeout", 1, 3_600),
     )
 
 
@@ -251,27 +275,17 @@ def _run(value: Any, where: str) -> str | tuple[str, ...]:
     if isinstance(value, str):
         if not value.strip():
             raise ConfigError(f"`{where}`: a command is wanted, this is empty")
-        return _text(value, where, 4_000)
-    words = _command(value, where)
+        return text_of(value, where, 4_000)
+    words = command_of(value, where)
     if not words:
         raise ConfigError(f"`{where}`: a command is wanted, this is empty")
-    return words
-
-
-def _command(value: Any, where: str) -> tuple[str, ...]:
-    """A command as words: a list, or a string of words without quotes."""
-    if isinstance(value, str):
-        return tuple(_text(value, where, 4_000).split())
-    words = _texts(value, where, 100)
-    if words and not words[0]:
-        raise ConfigError(f"`{where}`: its first word, the program, is empty")
     return words
 
 
 def _selector(value: Any, where: str) -> str | tuple[str, ...]:
     if value in ("", (), []):
         return ""
-    kept = _text(value, where, 4_000) if isinstance(value, str) else _texts(value, where, 100)
+    kept = text_of(value, where, 4_000) if isinstance(value, str) else texts_of(value, where, 100)
     try:
         words = selector_words(kept)
     except ValueError as error:
@@ -286,53 +300,23 @@ def _selector(value: Any, where: str) -> str | tuple[str, ...]:
     return kept
 
 
-def _env(value: Any, where: str) -> dict[str, str]:
-    mapping = _mapping(value, where)
-    if len(mapping) > 50:
-        raise ConfigError(f"`{where}`: at most 50 variables are possible, not {len(mapping)}")
-    for name in mapping:
-        if not _ENV_NAME.fullmatch(name):
-            raise ConfigError(f"`{where}`: `{name}` is no name of a variable")
-    return {name: _text(one, f"{where}.{name}", 4_000) for name, one in mapping.items()}
-
-
-def _inside(value: Any, where: str, start: str) -> str:
-    """A path relative to `start` that stays inside the workspace; normalised, "" for none."""
-    text = _text(value, where, 400)
-    if not text:
-        return ""
-    joined = posixpath.normpath(posixpath.join(start, text))
-    if text.startswith("/") or "\\" in text or joined == ".." or joined.startswith("../"):
-        raise ConfigError(f"`{where}`: a relative path inside the repository is wanted: `{text}`")
-    shown = posixpath.normpath(text)
-    return "" if shown == "." else shown
-
-
 def _paths(value: Any) -> PathRules:
-    mapping = _known(value, PATHS_KEYS, "paths")
+    mapping = known_keys(value, PATHS_KEYS, "paths")
     return PathRules(
-        allow=_globs(mapping.get("allow", ()), "paths.allow"),
-        unlock=_globs(mapping.get("unlock", ()), "paths.unlock"),
+        allow=globs_of(mapping.get("allow", ()), "paths.allow"),
+        unlock=globs_of(mapping.get("unlock", ()), "paths.unlock"),
     )
 
 
-def _globs(value: Any, where: str) -> tuple[str, ...]:
-    globs = _texts(value, where, 100)
-    for one in globs:
-        if not one or one.startswith("/") or "\\" in one or ".." in one.split("/"):
-            raise ConfigError(f"`{where}`: `{one}` is no glob of paths inside the repository")
-    return globs
-
-
 def _limits(value: Any) -> dict[str, int]:
-    mapping = _known(value, tuple(LIMIT_RANGES), "limits")
+    mapping = known_keys(value, tuple(LIMIT_RANGES), "limits")
     found: dict[str, int] = {}
     for name, one in mapping.items():
         low, high = LIMIT_RANGES[name]
         if name == "dollars":
             found[name] = _dollars(one, low, high)
         else:
-            found[name] = _number(one, f"limits.{name}", low, high)
+            found[name] = number_of(one, f"limits.{name}", low, high)
     return found
 
 
@@ -349,80 +333,7 @@ def _dollars(value: Any, low: int, high: int) -> int:
 
 
 def _base(value: Any) -> str:
-    name = _fitting(value, "base", _BRANCH, "a branch name")
+    name = fitting(value, "base", _BRANCH, "a branch name")
     if ".." in name or "//" in name or name.endswith(("/", ".", ".lock")):
         raise ConfigError(f"`base`: `{name}` is no branch name")
     return name
-
-
-def _fitting(value: Any, where: str, pattern: re.Pattern[str], what: str) -> str:
-    """Text that is empty (a default) or fits `pattern`; a name is never empty."""
-    text = _text(value, where, 400)
-    if (text or where.endswith(".name")) and not pattern.fullmatch(text):
-        raise ConfigError(f"`{where}`: `{text}` does not fit; wanted: {what}")
-    return text
-
-
-def _known(
-    value: Any, known: tuple[str, ...], where: str, later: tuple[str, ...] = ()
-) -> Mapping[str, Any]:
-    """`value` as a mapping whose keys are all known; the error names the nearest known one."""
-    mapping = _mapping(value, where)
-    for key in mapping:
-        if key in later:
-            raise ConfigError(f"`{key}` is not supported yet; remove it from {CONFIG_PATH}")
-        if key not in known:
-            full = f"{where}.{key}" if where else key
-            near = difflib.get_close_matches(key, (*known, *later), n=1, cutoff=0.5)
-            hint = f"; did you mean `{near[0]}`?" if near else "."
-            raise ConfigError(f"`{full}` is unknown{hint} Known are: {', '.join(known)}.")
-    return mapping
-
-
-def _mapping(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"`{where or CONFIG_PATH}`: a mapping (`key: value`) is wanted")
-    for key in value:
-        if not isinstance(key, str):
-            raise ConfigError(f"`{where or CONFIG_PATH}`: the key `{key}` is no text; quote it")
-    return value
-
-
-def _text(value: Any, where: str, longest: int) -> str:
-    if not isinstance(value, str):
-        raise ConfigError(f"`{where}`: text is wanted, not {_kind(value)}; quote it")
-    if len(value) > longest:
-        raise ConfigError(f"`{where}`: at most {longest} characters are possible")
-    if any((ord(c) < 32 and c not in "\n\t") or 0xD800 <= ord(c) <= 0xDFFF for c in value):
-        raise ConfigError(f"`{where}`: it holds a control character")
-    return value
-
-
-def _texts(value: Any, where: str, most: int) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise ConfigError(f"`{where}`: a list of texts is wanted, not {_kind(value)}")
-    if len(value) > most:
-        raise ConfigError(f"`{where}`: at most {most} items are possible, not {len(value)}")
-    return tuple(_text(one, f"{where}[{index}]", 4_000) for index, one in enumerate(value))
-
-
-def _number(value: Any, where: str, low: int, high: int) -> int:
-    if type(value) is not int:  # bool is an int, and not wanted as one
-        shown = value if isinstance(value, float) else _kind(value)
-        raise ConfigError(f"`{where}`: a whole number is wanted, not {shown}")
-    if not low <= value <= high:
-        fits = f"only {low}" if low == high else f"from {low} to {high}"
-        raise ConfigError(f"`{where}`: {fits} is possible, not {value}")
-    return value
-
-
-def _one_of(value: Any, where: str, known: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise ConfigError(f"`{where}`: one of {', '.join(known)} is wanted, not `{value}`")
-    return value
-
-
-def _kind(value: Any) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", str: "text"}
-    kind = "nothing" if value is None else names.get(type(value))
-    return kind or ("a mapping" if isinstance(value, Mapping) else "a list")

@@ -90,7 +90,8 @@ def outcome(result: CheckResult) -> str:
 def standing(result: CheckResult) -> str:
     """The standing with its reason."""
     sign = SIGNS[result.standing]
-    return f"{sign} ({inline(result.reason, 80)})" if result.reason else sign
+    why = f"{result.reason}: {result.limit}" if result.limit else result.reason
+    return f"{sign} ({inline(why, 120)})" if why else sign
 
 
 def check_table(run: Run, sizes: Sizes, most: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from app.domain.check import Outcome
 from app.domain.errors import Missing, Refused
 from app.domain.ports import Job
+from app.domain.setup import SetupOutcome, SetupPlan
 
 IMAGE = "sha256:" + "1" * 64
 PROFILE = "2" * 64
@@ -60,12 +61,24 @@ class FakeSandbox:
     away: Exception | None = None
     ran: list[tuple[str, str, Job, dict[str, bytes]]] = field(default_factory=list)
     boxes: list[FakeBox] = field(default_factory=list)
+    sets_up: Callable[[SetupPlan], SetupOutcome] = lambda _: SetupOutcome(
+        IMAGE, "3" * 64, 7, False, b""
+    )
+    plans: list[SetupPlan] = field(default_factory=list)
 
     def image(self, name: str) -> tuple[str, str]:
         self._there()
         if name and name not in self.images:
             raise Refused(f"the image {name!r} is not on the operator's list", 403)
         return self.images.get(name, IMAGE), PROFILE
+
+    def set_up(
+        self, run: str, image: str, plan: SetupPlan, look: Callable[[], None]
+    ) -> SetupOutcome:
+        self._known(image)
+        look()
+        self.plans.append(plan)
+        return self.sets_up(plan)
 
     def certify(
         self, run: str, image: str, job: Job, tar: bytes, look: Callable[[], None]

@@ -1,4 +1,4 @@
-"""The sandbox's client: `ports.Sandbox` and `ports.Box` over a unix socket.
+"""The sandbox's client: `ports.Sandbox` and `ports.Box` over a unix socket or TLS.
 
 The service shows a sign of life every second while a check runs; `look` is called at each, and when
 it raises the connection is closed, which ends the container.
@@ -9,18 +9,23 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 
 from app.domain.check import Outcome
-from app.domain.errors import Missing, Refused, Unavailable
+from app.domain.errors import IntegrityError, Missing, Refused, Unavailable
 from app.domain.ports import Job
+from app.domain.setup import SetupOutcome, SetupPlan
+from worker.runner.setup_request import files_tar, outcome_of, plan_json
 
 PIECE = 1 << 20
 LOOK_EVERY = 1.0  # seconds
@@ -95,7 +100,18 @@ def _job(job: Job) -> dict[str, Any]:
     return {**asdict(job), "argv": list(job.argv), "env": dict(job.env)}
 
 
-def _outcome(head: Mapping[str, Any], bodies: list[bytes]) -> Outcome:
+def _outcome(job: Job, head: Mapping[str, Any], bodies: list[bytes]) -> Outcome:
+    """Raises `IntegrityError` when another command was run than the one that was sent."""
+    found = _read(head, bodies)
+    if found.digest != job.digest():
+        raise IntegrityError(
+            f"the sandbox ran another command than {job.name or job.argv[0]!r}: its digest is "
+            f"{found.digest[:16]}, not {job.digest()[:16]}"
+        )
+    return found
+
+
+def _read(head: Mapping[str, Any], bodies: list[bytes]) -> Outcome:
     try:
         said, (stdout, stderr, report) = head["outcome"], bodies
         return Outcome(
@@ -107,25 +123,59 @@ def _outcome(head: Mapping[str, Any], bodies: list[bytes]) -> Outcome:
             seen=(int(said["seen"][0]), int(said["seen"][1])),
             report=report if said["report"] else None,
             error=str(said["error"]),
+            ceiling=int(said["ceiling"]),
+            digest=str(said["digest"]),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise Unavailable(f"the sandbox's answer cannot be read: {error!r}") from error
 
 
+def _tls(certs: str) -> ssl.SSLContext:
+    """TLS 1.3 with a certificate of our own. Raises `Refused`."""
+    folder = Path(certs)
+    try:
+        context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+        context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    except (OSError, ssl.SSLError) as error:
+        raise Refused(
+            f"a sandbox on another machine needs ca.pem, cert.pem and key.pem in "
+            f"PATCHWARRANT_SANDBOX_TLS={certs!r}: {error}"
+        ) from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context
+
+
 class SandboxClient:
-    """`ports.Sandbox` against the service that listens on `socket_path`; safe from any thread.
+    """`ports.Sandbox` against the service at `address`, a socket's path or `https://host:port`.
+
+    Safe from any thread.
 
     All methods raise `Unavailable` (away, busy with `retry_after`, engine trouble) or `Refused`.
     """
 
-    def __init__(self, socket_path: str) -> None:
-        self._path = socket_path
+    def __init__(self, address: str, certs: str = "") -> None:
+        """`certs` is a folder with ca.pem (who signed the sandbox's certificate), cert.pem and
+        key.pem (this caller's own), for an `https://` address. Raises `Refused`."""
+        self._address = address
+        self._tenant = ""
+        self._far = urlsplit(address) if address.startswith("https://") else None
+        transport = (
+            httpx.HTTPTransport(verify=_tls(certs))
+            if self._far
+            else httpx.HTTPTransport(uds=address)
+        )
         self._http = httpx.Client(
-            transport=httpx.HTTPTransport(uds=socket_path),
-            base_url="http://sandbox",
+            transport=transport,
+            base_url=address if self._far else "http://sandbox",
             timeout=httpx.Timeout(SILENCE, connect=CONNECT),
             trust_env=False,
         )
+
+    def of(self, tenant: str) -> SandboxClient:
+        """The same connection in the name of one installation, for its fair share."""
+        made = copy(self)
+        made._tenant = tenant
+        return made
 
     def close(self) -> None:
         self._http.close()
@@ -134,13 +184,20 @@ class SandboxClient:
         head, _ = self.ask("/images", (json.dumps({"name": name}).encode(),), never)
         return str(head["image"]), str(head["profile"])
 
-    def certify(self, run: str, image: str, job: Job, tar: bytes, look: Look) -> Outcome:
-        header = {"run": run, "image": image, "job": _job(job)}
+    def set_up(self, run: str, image: str, plan: SetupPlan, look: Look) -> SetupOutcome:
+        tar = files_tar(plan)
+        header = {"run": run, "image": image, "tenant": self._tenant, "plan": plan_json(plan)}
         body = _body(header, look, struct.pack(">Q", len(tar)), tar)
-        return _outcome(*self.ask("/certify", body, look))
+        return outcome_of(*self.ask("/setups", body, look))
+
+    def certify(self, run: str, image: str, job: Job, tar: bytes, look: Look) -> Outcome:
+        header = {"run": run, "image": image, "job": _job(job), "tenant": self._tenant}
+        body = _body(header, look, struct.pack(">Q", len(tar)), tar)
+        return _outcome(job, *self.ask("/certify", body, look))
 
     def open(self, run: str, image: str, tar: bytes) -> ClientBox:
-        body = _body({"run": run, "image": image}, never, struct.pack(">Q", len(tar)), tar)
+        header = {"run": run, "image": image, "tenant": self._tenant}
+        body = _body(header, never, struct.pack(">Q", len(tar)), tar)
         head, _ = self.ask("/boxes", body, never)
         return ClientBox(self, run, str(head["box"]))
 
@@ -177,14 +234,18 @@ class SandboxClient:
 
     def _knock(self) -> None:
         """A connection of our own first: the library leaks the socket of one that is refused."""
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(CONNECT)
-            try:
-                probe.connect(self._path)
-            except OSError as error:
-                raise Unavailable(
-                    f"no sandbox listens on {self._path} ({error}); is its process running?"
-                ) from error
+        try:
+            if self._far:
+                where = (self._far.hostname or "", self._far.port or 443)
+                socket.create_connection(where, CONNECT).close()
+                return
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(CONNECT)
+                probe.connect(self._address)
+        except OSError as error:
+            raise Unavailable(
+                f"no sandbox listens on {self._address} ({error}); is its process running?"
+            ) from error
 
     @contextlib.contextmanager
     def _faults(self) -> Iterator[None]:
@@ -217,7 +278,7 @@ class ClientBox:
         laid = [{"path": path, "size": len(data)} for path, data in files.items()]
         header = {"run": self._run, "job": _job(job), "files": laid}
         body = _body(header, look, *files.values())
-        return _outcome(*self._client.ask(f"/boxes/{self._name}/run", body, look))
+        return _outcome(job, *self._client.ask(f"/boxes/{self._name}/run", body, look))
 
     def close(self) -> None:
         self._client.forget(self._run, self._name)

@@ -17,6 +17,7 @@ from app.domain.check import Check, CheckResult
 from app.domain.errors import Unavailable
 from app.domain.record import JOB_TOKEN
 from app.domain.redact import Redactor
+from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
 from app.domain.state import Role, State
 from worker import jobs, logs, settings
@@ -28,6 +29,7 @@ from worker.queue import Bell, listen
 from worker.runner.agent.kit import Found, Kit, Search
 from worker.runner.agent.salvage import salvage
 from worker.runner.boxes import SandboxClient
+from worker.runner.checks.environment import InEnvironment
 from worker.runner.checks.run import Certifier
 from worker.runner.checks.selected import Selected
 from worker.runner.model.client import AnthropicModel
@@ -66,11 +68,18 @@ class Runner:
         def fetch(wanted: Run) -> AbstractContextManager[tuple[str, str]]:
             return requests.fetch(wanted, fence)
 
+        sandbox = self.sandbox.of(str(run.installation))
         checks = CheckKit(
             hold=hold,
             objects=objects,
-            sandbox=self.sandbox,
-            certify=Certifier(hold, objects, self.sandbox),
+            sandbox=sandbox,
+            certify=InEnvironment(
+                hold,
+                objects,
+                sandbox,
+                run.contract.config if run.contract else RepoConfig(),
+                Certifier(hold, objects, sandbox),
+            ),
             fetch=fetch,
             config_of=config_of,
             draw=partial(secrets.token_hex, 16),
@@ -84,7 +93,7 @@ class Runner:
             rate=card(name),
             card=CARD_ID,
             objects=objects,
-            sandbox=self.sandbox,
+            sandbox=sandbox,
             search=_searching(Searcher(objects), hold),
             run_selected=_no_selection,
             delimiter=secrets.token_hex(8),
@@ -111,7 +120,7 @@ class Runner:
         def stage(run: Run) -> Run:
             assert run.snapshot is not None
             base, image = run.snapshot.base_tree, run.snapshot.image
-            with Selected(run.id, image, base, hold, objects, self.sandbox) as box:
+            with Selected(run.id, image, base, hold, objects, kit.sandbox) as box:
                 return edit(replace(kit, run_selected=box.run_selected))(run)
 
         return stage
@@ -190,7 +199,7 @@ def _work(held: settings.RunnerSettings) -> None:
         ledger=Ledger(redis),
         bell=Bell(redis),
         model=AnthropicModel(held.model_key.value, held.model_url),
-        sandbox=SandboxClient(held.sandbox),
+        sandbox=SandboxClient(held.sandbox, held.sandbox_tls),
     )
     jobs.install(run=lambda run_id: runner.carrier().carry(run_id))
     listen(Role.RUNNER, partial(connect, held.redis_url))

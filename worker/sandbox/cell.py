@@ -6,25 +6,32 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import IO
 
 from app.domain.check import Outcome
 from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.ports import Job
-from worker.sandbox.engine import Broken, Container, Engine
+from worker.sandbox.container import Container
+from worker.sandbox.disk import Disk
+from worker.sandbox.engine import Broken, Engine
+from worker.sandbox.pool import LIFE_SECONDS, Pool
 from worker.sandbox.profile import (
     LABEL_DEADLINE,
     LABEL_OWNER,
     LABEL_PROFILE,
     LABEL_RUN,
+    RUNTIME,
     Limits,
     digest,
 )
 from worker.sandbox.protocol import (
+    Bounds,
     Cut,
     Inbox,
     Reply,
+    bounds_of,
     command,
     exit_code,
     limit_of,
@@ -34,48 +41,94 @@ from worker.sandbox.protocol import (
 
 SETUP_SECONDS = 120.0  # to start and to unpack the tree
 GRACE_SECONDS = 5.0  # PID 1's own limit comes first; ours is the one that holds
+NOBODY = "nobody-yet"  # the run of a container that was started ahead
+AHEAD_SECONDS = 7200.0  # that a container may live on after it was taken
 PIECE = 1 << 20
 SLACK = 1 << 16
 
 Cancelled = Callable[[], bool]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Maker:
-    """Makes containers of one service instance. `clock` gives epoch seconds for the labels."""
+    """Makes containers of one service instance. `clock` gives epoch seconds for the labels, `disk`
+    says when there is no room for one more, `pool` holds those that were started ahead."""
 
     engine: Engine
     owner: str
     clock: Callable[[], float]
     argv: tuple[str, ...]
+    runtime: str = RUNTIME
+    disk: Disk = field(default_factory=lambda: Disk("", 0))
+    pool: Pool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pool = Pool(self._ahead, 0)
+        self._waste = ThreadPoolExecutor(2, thread_name_prefix="waste")
 
     @staticmethod
-    def of(engine: Engine, owner: str, clock: Callable[[], float]) -> Maker:
-        return Maker(engine, owner, clock, tuple(command()))
+    def of(
+        engine: Engine,
+        owner: str,
+        clock: Callable[[], float],
+        runtime: str = RUNTIME,
+        disk: Disk | None = None,
+        ahead: int = 0,
+    ) -> Maker:
+        """`ahead` containers of each wanted image are started before they are asked for."""
+        made = Maker(engine, owner, clock, tuple(command()), runtime, disk or Disk("", 0))
+        made.pool = Pool(made._ahead, ahead)
+        return made
 
     @property
     def profile(self) -> str:
-        return digest(list(self.argv))
+        return digest(list(self.argv), self.runtime)
 
     def make(self, run: str, image: str, memory: int, seconds: float) -> Container:
+        """A new container of a run, to be gone after `seconds`. Raises `Unavailable` where the
+        disk has no room."""
+        self.disk.check()
         labels = {
             LABEL_RUN: run,
             LABEL_DEADLINE: str(int(self.clock() + seconds)),
             LABEL_PROFILE: self.profile,
             LABEL_OWNER: self.owner,
         }
-        return self.engine.create(image, list(self.argv), Limits(memory), labels)
+        return self.engine.create(image, list(self.argv), Limits(memory, self.runtime), labels)
+
+    def take(self, run: str, image: str, memory: int, seconds: float) -> Container:
+        """One that was started ahead and never used, else a new one."""
+        ready = self.pool.take(image, memory)
+        if ready is None:
+            return self.make(run, image, memory, seconds)
+        self._waste.submit(self.engine.name, ready.id, run)
+        return ready
+
+    def drop(self, container: Container) -> None:
+        """Remove a container, without waiting for it."""
+        self._waste.submit(container.remove)
+
+    def close(self) -> None:
+        """Remove what waits; returns when all that was dropped is gone."""
+        self.pool.close()
+        self._waste.shutdown(wait=True)
+
+    def _ahead(self, image: str, memory: int) -> Container:
+        return self.make(NOBODY, image, memory, LIFE_SECONDS + AHEAD_SECONDS)
 
 
 @dataclass(frozen=True)
 class Tree:
-    """An uncompressed tar of `size` bytes."""
+    """An uncompressed tar of `size` bytes; `prefix` holds members that come before its own."""
 
     source: IO[bytes]
     size: int
+    prefix: bytes = b""
 
     def frames(self) -> Iterator[bytes]:
-        yield struct.pack(">Q", self.size)
+        yield struct.pack(">Q", len(self.prefix) + self.size)
+        if self.prefix:
+            yield self.prefix
         self.source.seek(0)
         while piece := self.source.read(PIECE):
             yield piece
@@ -90,8 +143,8 @@ def _gone(container: Container, inbox: Inbox) -> Unavailable:
     )
 
 
-def _nothing(limit: str, error: str) -> Outcome:
-    return Outcome(None, limit, 0, b"", b"", (0, 0), None, error)
+def _nothing(limit: tuple[str, int], error: str) -> Outcome:
+    return Outcome(None, limit[0], 0, b"", b"", (0, 0), None, error, limit[1])
 
 
 def _stopped() -> Refused:
@@ -106,7 +159,8 @@ def certify(
     Raises `Missing` (410) when cancelled, `Unavailable` when the engine or PID 1 failed.
     """
     longest = SETUP_SECONDS + job.seconds + 2 * GRACE_SECONDS
-    container = maker.make(run, image, job.memory, longest)
+    container = maker.take(run, image, job.memory, longest)
+    bounds = bounds_of(job, job.memory)
     try:
         inbox = Inbox(2 * job.output_cap + job.report_cap + SLACK)
 
@@ -116,19 +170,22 @@ def certify(
 
         ready = _exchange(container, inbox, feed(), SETUP_SECONDS, cancelled)
         if ready is None or not ready.head.get("ready"):
-            return _unready(container, inbox, ready)
+            return _unready(container, inbox, ready, bounds)
+        maker.disk.tell(int(ready.head.get("free", 0)))
         reply = _exchange(container, inbox, iter(()), job.seconds + GRACE_SECONDS, cancelled)
         if reply is None:
-            return _unanswered(container, inbox, job)
+            return _unanswered(container, inbox, bounds)
         ending = container.ending()
         told = reply.head["code"]
         agreed = told is None or ending.code == exit_code(int(told))
         if not agreed and not ending.killed_for_memory:
             raise Unavailable(f"the daemon saw exit {ending.code} where PID 1 reported {told}")
-        limit = limit_of(reply.head, killed_for_memory=ending.killed_for_memory, cut=container.cut)
+        limit = limit_of(
+            reply.head, bounds, killed_for_memory=ending.killed_for_memory, cut=container.cut
+        )
         return outcome(reply, ending.code, limit)
     finally:
-        container.remove()
+        maker.drop(container)
 
 
 def _exchange(
@@ -148,26 +205,32 @@ def _exchange(
     return reply
 
 
-def _unready(container: Container, inbox: Inbox, ready: Reply | None) -> Outcome:
+def _unready(container: Container, inbox: Inbox, ready: Reply | None, bounds: Bounds) -> Outcome:
     """The tree could not be unpacked: a limit where it was one, else the engine's trouble."""
     if ready is not None:
-        limit = limit_of({**ready.head, "code": 1}, killed_for_memory=False, cut=container.cut)
+        head = {**ready.head, "code": 1}
+        limit = limit_of(head, bounds, killed_for_memory=False, cut=container.cut)
         return _nothing(limit, f"the tree could not be unpacked: {ready.head.get('error')}")
     if container.cut is Cut.TIME:
         raise Unavailable("the tree was not unpacked in time")
     ending = container.ending()
     if ending.killed_for_memory:
-        return _nothing("memory", "the memory limit is too small to unpack the tree")
+        return _nothing(
+            ("memory", bounds.memory), "the memory limit is too small to unpack the tree"
+        )
     raise _gone(container, inbox)
 
 
-def _unanswered(container: Container, inbox: Inbox, job: Job) -> Outcome:
+def _unanswered(container: Container, inbox: Inbox, bounds: Bounds) -> Outcome:
     """PID 1 ended without a frame: killed by us or for memory; anything else is not a result."""
     ending = container.ending()
-    limit = limit_of({}, killed_for_memory=ending.killed_for_memory, cut=container.cut)
+    limit, ceiling = limit_of(
+        {}, bounds, killed_for_memory=ending.killed_for_memory, cut=container.cut
+    )
     if not limit:
         raise _gone(container, inbox)
-    return Outcome(ending.code, limit, job.seconds * 1000, b"", b"", (0, 0), None)
+    ms = bounds.seconds * 1000
+    return Outcome(ending.code, limit, ms, b"", b"", (0, 0), None, ceiling=ceiling)
 
 
 class KeptBox:
@@ -194,14 +257,16 @@ class KeptBox:
         cancelled: Cancelled,
     ) -> KeptBox:
         """Raises `Refused` when the tree cannot be unpacked."""
-        container = maker.make(run, image, memory, seconds)
+        container = maker.take(run, image, memory, seconds)
+        bounds = Bounds(int(SETUP_SECONDS), memory)
         try:
             box = KeptBox(container, run, image, memory)
             box._inbox.most = SLACK
             ready = _exchange(container, box._inbox, tree.frames(), SETUP_SECONDS, cancelled)
             if ready is None or not ready.head.get("ready"):
-                failed = _unready(container, box._inbox, ready)
+                failed = _unready(container, box._inbox, ready, bounds)
                 raise Refused(failed.error, 422)
+            maker.disk.tell(int(ready.head.get("free", 0)))
         except BaseException:
             container.remove()
             raise
@@ -211,6 +276,7 @@ class KeptBox:
         """One in-between check. Raises `Missing` when the container is gone afterwards without an
         outcome; a check that ended the container (time, memory) still has one."""
         self._inbox.most = 2 * job.output_cap + job.report_cap + SLACK
+        bounds = bounds_of(job, self.memory)
         feed = iter((request(job, files, last=False),))
         reply = _exchange(
             self._container,
@@ -221,9 +287,9 @@ class KeptBox:
         )
         if reply is None:
             self.stopped.set()
-            return _unanswered(self._container, self._inbox, job)
+            return _unanswered(self._container, self._inbox, bounds)
         code = reply.head["code"]
-        limit = limit_of(reply.head, killed_for_memory=False, cut=Cut.NONE)
+        limit = limit_of(reply.head, bounds, killed_for_memory=False, cut=Cut.NONE)
         return outcome(reply, None if code is None else exit_code(int(code)), limit)
 
     @property

@@ -8,25 +8,34 @@ configuration (proxy variables with credentials, say) can reach a container.
 from __future__ import annotations
 
 import contextlib
-import selectors
-import socket
+import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import docker
 import requests
+from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.errors import APIError, DockerException, NotFound
 
 from app.domain.errors import Missing, Refused, Unavailable
+from worker.sandbox.container import Container, Ending
 from worker.sandbox.profile import LABEL, Limits, container_options, differences, host_options
-from worker.sandbox.protocol import Broken, Cut, Inbox, Reply
+from worker.sandbox.protocol import Broken
+from worker.sandbox.versions import api
 
-PIECE = 1 << 18
-TICK = 0.25  # seconds between looks at a cancellation
-KILL_WAIT = 30.0  # seconds in which a killed container has to be gone
+# What a client library says about an engine that is away, and what an operator should read.
+AWAY = {
+    "Permission denied": "this user may not open the Docker engine's socket; add it to the group "
+    "that owns the socket (usually docker)",
+    "No such file or directory": "there is no socket of a Docker engine; is it running?",
+    "Connection refused": "no Docker engine listens there; is it running?",
+    "CERTIFICATE_VERIFY_FAILED": "the engine's certificate is not of the CA in DOCKER_CERT_PATH; "
+    "is it the right machine?",
+    "timed out": "the Docker engine did not answer in time; is it well?",
+}
 
 
 @contextlib.contextmanager
@@ -35,17 +44,30 @@ def faults(doing: str) -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        raise Missing(f"{doing}: {error.explanation}", 404) from error
+        raise Missing(f"{doing}: {_sentence(error.explanation)}", 404) from error
     except APIError as error:
         status = error.status_code or 500
         if 400 <= status < 500:
-            raise Refused(f"{doing}: the engine refused: {error.explanation}", status) from error
-        raise Unavailable(f"{doing}: the engine answered {status}: {error.explanation}") from error
+            said = _sentence(error.explanation)
+            raise Refused(f"{doing}: the engine refused: {said}", status) from error
+        said = _sentence(error.explanation)
+        raise Unavailable(f"{doing}: the engine answered {status}: {said}") from error
     except (DockerException, requests.RequestException, OSError) as error:
-        raise Unavailable(
-            f"{doing}: no answer from the Docker engine ({error}); is it running, and may this "
-            "process open its socket?"
-        ) from error
+        raise Unavailable(f"{doing}: {_away(error)}") from error
+
+
+def _sentence(text: object) -> str:
+    """The engine's words on one line."""
+    return " ".join(str(text).split())[:300]
+
+
+def _away(error: Exception) -> str:
+    """One sentence for an engine that does not answer: what it is, and what to do."""
+    said = _sentence(error)
+    for sign, sentence in AWAY.items():
+        if sign in said:
+            return f"{sentence} ({said})"
+    return f"no answer from the Docker engine; is it running? ({said})"
 
 
 @dataclass(frozen=True)
@@ -56,6 +78,11 @@ class Facts:
     api: str
     swap_limit: bool
     warnings: tuple[str, ...]
+    runc: str = ""
+    runtimes: tuple[str, ...] = ()
+    memory: int = 0  # bytes of the machine
+    cpus: int = 0
+    root: str = ""  # the folder of its images and containers, on its machine
 
 
 @dataclass(frozen=True)
@@ -69,31 +96,45 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Ending:
-    """How a container ended, by the daemon."""
+class Held:
+    """An image on the engine's disk; `size` in bytes."""
 
-    code: int
-    killed_for_memory: bool
+    id: str
+    names: tuple[str, ...]
+    size: int
 
 
 class Engine:
-    """One engine behind `host` (a socket's URL, "" for the usual one); one client a thread."""
+    """One engine behind `host` (a socket's URL, "" for the usual one); one client a thread.
 
-    def __init__(self, host: str = "", timeout: int = 30) -> None:
+    `certs` is a folder with ca.pem, cert.pem and key.pem, for a `tcp://` address."""
+
+    def __init__(self, host: str = "", timeout: int = 30, certs: str = "") -> None:
         self._host = host or "unix:///var/run/docker.sock"
         self._timeout = timeout
+        self._tls = _tls(self._host, certs)
         self._local = threading.local()
+        self._clients: list[Any] = []
         with faults("asking the engine for its version"):
-            first = docker.APIClient(base_url=self._host, version="auto", timeout=timeout)
-            self._version = first.api_version
-            self._local.api = first
-            self._clients = [first]
-            info = first.info()
-        self.facts = Facts(
-            version=str(info.get("ServerVersion", "")),
-            api=self._version,
-            swap_limit=bool(info.get("SwapLimit")),
-            warnings=tuple(info.get("Warnings") or ()),
+            first = self._client(DEFAULT_DOCKER_API_VERSION, timeout)
+            self._clients.append(first)
+            said = first.version(api_version=False)
+            try:
+                self._version = api(str(said.get("MinAPIVersion", "")), str(said["ApiVersion"]))
+            except (ValueError, KeyError) as error:
+                self.close()
+                raise Refused(f"this Docker engine cannot be used: {error}") from error
+            info = self._api().info()
+        self.facts = _facts(said, info, self._version)
+
+    @property
+    def local(self) -> bool:
+        """Whether the engine's disks may be this machine's."""
+        return self._host.startswith("unix://")
+
+    def _client(self, version: str, timeout: int) -> Any:
+        return docker.APIClient(
+            base_url=self._host, version=version, timeout=timeout, tls=self._tls or False
         )
 
     def __enter__(self) -> Engine:
@@ -110,9 +151,7 @@ class Engine:
     def _api(self) -> Any:
         if not hasattr(self._local, "api"):
             with faults("connecting to the engine"):
-                self._local.api = docker.APIClient(
-                    base_url=self._host, version=self._version, timeout=self._timeout
-                )
+                self._local.api = self._client(self._version, self._timeout)
             self._clients.append(self._local.api)
         return self._local.api
 
@@ -129,8 +168,13 @@ class Engine:
             "Labels": {LABEL: "1", **labels},
             "HostConfig": host_options(limits),
         }
-        with faults("creating a container"):
-            made = str(api.create_container_from_config(config)["Id"])
+        name = f"{LABEL}-{secrets.token_hex(8)}"
+        try:
+            with faults("creating a container"):
+                made = str(api.create_container_from_config(config, name)["Id"])
+        except Unavailable:  # its answer may be lost, and the container there
+            self.remove(name)
+            raise
         container = None
         try:
             with faults("inspecting a new container"):
@@ -152,6 +196,11 @@ class Engine:
                 container.remove()
             raise
         return container
+
+    def name(self, container: str, run: str) -> None:
+        """Show whose a container is that was made before it was anybody's; quiet if refused."""
+        with contextlib.suppress(Refused), faults("naming a container"):
+            self._api().rename(container, f"{LABEL}.{run}.{secrets.token_hex(6)}")
 
     def kill(self, container: str) -> None:
         """SIGKILL to PID 1, and so to all; quiet where it is over already."""
@@ -198,6 +247,21 @@ class Engine:
             found = self._api().inspect_image(image)
         return (*(found.get("RepoTags") or ()), *(found.get("RepoDigests") or ()))
 
+    def images(self) -> list[Held]:
+        """Every image that has a name."""
+        with faults("listing images"):
+            listed = self._api().images()
+        return [
+            Held(str(one["Id"]), tuple(one.get("RepoTags") or ()), int(one.get("Size") or 0))
+            for one in listed
+        ]
+
+    def remove_image(self, image: str) -> None:
+        """Remove an image that nothing uses. Raises `Refused` where something does."""
+        with faults("removing an image"):
+            for name in self.image_names(image):
+                self._api().remove_image(name)
+
     def pull(self, name: str) -> None:
         """Pull an image by digest. Raises `Refused` with the registry's words."""
         with faults(f"pulling {name}"), self._slow() as api:
@@ -228,109 +292,42 @@ class Engine:
 
     def _slow(self) -> contextlib.closing[Any]:
         """A client for what may take minutes."""
-        return contextlib.closing(
-            docker.APIClient(base_url=self._host, version=self._version, timeout=1800)
+        return contextlib.closing(self._client(self._version, 1800))
+
+
+def _tls(host: str, certs: str) -> docker.tls.TLSConfig | None:
+    """Raises `Refused` for an address that would hand the engine to whoever reaches it."""
+    if not host.startswith(("tcp://", "https://")):
+        return None
+    if not certs:
+        raise Refused(
+            f"the engine at {host} is asked for without TLS: who reaches its port is root there; "
+            "set DOCKER_CERT_PATH to a folder with ca.pem, cert.pem and key.pem, or use ssh://"
         )
+    folder = Path(certs)
+    missing = [n for n in ("ca.pem", "cert.pem", "key.pem") if not (folder / n).is_file()]
+    if missing:
+        raise Refused(f"DOCKER_CERT_PATH={certs} lacks {', '.join(missing)}")
+    return docker.tls.TLSConfig(
+        client_cert=(str(folder / "cert.pem"), str(folder / "key.pem")),
+        ca_cert=str(folder / "ca.pem"),
+        verify=True,
+    )
 
 
-class Container:
-    """One running container: bytes in and out in both directions at once, and its end."""
-
-    def __init__(self, engine: Engine, container: str, wires: Any) -> None:
-        self.id = container
-        self._engine = engine
-        self._wires = wires  # keeps the HTTP response, and with it the socket, alive
-        self._sock: socket.socket = wires._sock
-        self._sock.setblocking(False)
-        self.gone = False
-        self.cut = Cut.NONE
-
-    def exchange(
-        self,
-        inbox: Inbox,
-        feed: Iterator[bytes],
-        seconds: float,
-        cancelled: Callable[[], bool],
-    ) -> Reply | None:
-        """Write all of `feed` and read one reply; None when the container ended without one.
-
-        Writing never blocks: a container that does not read cannot hold us. After `seconds` the
-        container is killed and `cut` says TIME; when `cancelled()` turns true, CANCELLED. Raises
-        `Broken`, and `Unavailable` when the engine's stream fails.
-        """
-        end = time.monotonic() + seconds
-        pending = memoryview(b"")
-        feeding = True
-        reply: Reply | None = None
-        with selectors.DefaultSelector() as watch:
-            watch.register(self._sock, selectors.EVENT_READ | selectors.EVENT_WRITE)
-            while True:
-                # An answer may come before the last byte is written: kept until it is.
-                reply = reply or inbox.take()
-                if self.gone or (reply is not None and not feeding):
-                    return reply
-                if not pending and feeding:
-                    pending = memoryview(next(feed, b""))
-                    feeding = bool(pending)
-                    if not feeding:
-                        watch.modify(self._sock, selectors.EVENT_READ)
-                end = self._interrupt(end, cancelled)
-                for _, ready in watch.select(max(0.0, min(TICK, end - time.monotonic()))):
-                    if ready & selectors.EVENT_READ:
-                        self._read(inbox)
-                    if ready & selectors.EVENT_WRITE and pending and not self.gone:
-                        pending = self._write(pending)
-
-    def _interrupt(self, end: float, cancelled: Callable[[], bool]) -> float:
-        """Kill when it is time to; the moment until which to wait."""
-        late = time.monotonic() >= end
-        if self.cut is not Cut.NONE:
-            if late:
-                raise Unavailable("a killed container does not end; is the Docker engine well?")
-            return end
-        if cancelled():
-            self.cut = Cut.CANCELLED
-        elif late:
-            self.cut = Cut.TIME
-        else:
-            return end
-        self.kill()
-        return time.monotonic() + KILL_WAIT
-
-    def _read(self, inbox: Inbox) -> None:
-        try:
-            piece = self._sock.recv(PIECE)
-        except BlockingIOError:
-            return
-        except ConnectionError:
-            piece = b""
-        except OSError as error:
-            raise Unavailable(f"the engine's stream failed: {error}") from error
-        if piece:
-            inbox.feed(piece)
-        else:
-            self.gone = True
-
-    def _write(self, pending: memoryview) -> memoryview:
-        try:
-            return pending[self._sock.send(pending[:PIECE]) :]
-        except BlockingIOError:
-            return pending
-        except OSError:  # it stopped reading; whether it ended is what reading tells
-            return memoryview(b"")
-
-    def kill(self) -> None:
-        self._engine.kill(self.id)
-
-    def ending(self) -> Ending:
-        return self._engine.ending(self.id)
-
-    def remove(self) -> None:
-        """Close the stream and remove the container; never raises."""
-        with contextlib.suppress(OSError):
-            self._sock.close()
-        self._wires.close()
-        self._engine.remove(self.id)
+def _facts(said: Mapping[str, Any], info: Mapping[str, Any], version: str) -> Facts:
+    parts = {str(part.get("Name")): part for part in said.get("Components") or ()}
+    return Facts(
+        version=str(info.get("ServerVersion", "")),
+        api=version,
+        swap_limit=bool(info.get("SwapLimit")),
+        warnings=tuple(info.get("Warnings") or ()),
+        runc=str(parts.get("runc", {}).get("Version", "")),
+        runtimes=tuple(sorted(info.get("Runtimes") or ())),
+        memory=int(info.get("MemTotal") or 0),
+        cpus=int(info.get("NCPU") or 0),
+        root=str(info.get("DockerRootDir", "")),
+    )
 
 
 __all__ = ["Broken", "Container", "Ending", "Engine", "Facts", "Found", "faults"]

@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import selectors
 import signal
 import stat
@@ -30,6 +31,7 @@ WRITABLE = (WORKSPACE, "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own tmp
 PIECE = 1 << 16
 PR_SET_DUMPABLE = 4
 COVER_CAP = 64 << 20
+WALK_CAP = 20_000  # files looked at to find an oversized one
 EOF_EXIT = 120  # the service went away: nobody reads an answer any more
 
 
@@ -99,15 +101,34 @@ def refused_forks() -> int:
     return counter(("/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"), "max")
 
 
-def full() -> bool:
-    """Whether a writable mount has no room for another page or another file."""
+def full() -> list[Any]:
+    """["disk", bytes] or ["inodes", files] of a writable mount without room, else [] ."""
     for mount in WRITABLE:
         with contextlib.suppress(OSError):
             room = os.statvfs(mount)
             if room.f_blocks and room.f_bavail == 0:
-                return True
+                return ["disk", room.f_blocks * room.f_frsize]
             if room.f_files and room.f_favail == 0:
-                return True
+                return ["inodes", room.f_files]
+    return []
+
+
+def oversized(limit: int) -> bool:
+    """Whether a file stopped growing at the limit: programs that ignore the signal see an error."""
+    for mount in WRITABLE:
+        with contextlib.suppress(OSError):
+            room = os.statvfs(mount)
+            if (room.f_blocks - room.f_bfree) * room.f_frsize < limit:
+                continue
+            looked = 0
+            for place, _, names in os.walk(mount):
+                for name in names:
+                    looked += 1
+                    with contextlib.suppress(OSError):
+                        if os.lstat(place + "/" + name).st_size == limit:
+                            return True
+                if looked > WALK_CAP:
+                    break
     return False
 
 
@@ -231,7 +252,8 @@ class Running:
     """One child with its two capped streams, watched until it ends, floods or runs out of time."""
 
     def __init__(self, ask: dict[str, Any]) -> None:
-        self.flood, self.flooded, self.timed, self.full = int(ask["flood"]), False, False, False
+        self.flood, self.flooded, self.timed = int(ask["flood"]), False, False
+        self.full: list[Any] = []
         self.end = time.monotonic() + float(ask["timeout"])
         self.child = subprocess.Popen(  # noqa: S603 - running what it is told is its job
             ask["argv"],
@@ -322,6 +344,7 @@ def run(ask: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         return {"code": None, "error": f"could not start {ask['argv'][0]!r}: {error}"}, []
     code = running.finish()
     report = read_file(ask["report"], int(ask["report_cap"])) if ask["report"] else None
+    largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     head = {
         "code": code,
         "error": "",
@@ -329,6 +352,8 @@ def run(ask: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         "timed": running.timed,
         "flooded": running.flooded,
         "full": running.full or full(),
+        "largest": largest,
+        "oversized": code != 0 and largest > 0 and oversized(largest),
         "oom": kills() - memory,
         "forks": refused_forks() - forks,
         "seen": [stream.seen for stream in running.streams],
@@ -392,7 +417,9 @@ def unpack() -> None:
     code = tar.wait()
     words = said.text().decode("utf-8", "replace")
     error = "" if code == 0 else f"tar ended with {code}: {words}"
-    send({"ready": code == 0, "error": error, "full": full()})
+    room = os.statvfs("/")
+    free = room.f_bavail * room.f_frsize  # of the disk that holds the engine's images
+    send({"ready": code == 0, "error": error, "full": full(), "free": free})
 
 
 def main() -> None:

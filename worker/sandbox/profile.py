@@ -27,6 +27,7 @@ FILE_SIZE = 256 * MIB
 FLOOD = 512 * MIB  # stdout and stderr together; beyond it the check is killed
 LEAST_MEMORY = 32 * MIB
 ULIMITS = {"nofile": 1024, "core": 0, "fsize": FILE_SIZE, "memlock": 65536, "msgqueue": 0}
+RUNTIME = "runc"
 ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: S108
 
 LABEL = "patchwarrant"
@@ -66,9 +67,11 @@ EMPTY_HOST = (
 
 @dataclass(frozen=True)
 class Limits:
-    """What one container may use; `memory` in bytes, shared by processes and tmpfs."""
+    """What one container may use; `memory` in bytes, shared by processes and tmpfs. `runtime` is
+    the operator's choice of who runs it."""
 
     memory: int
+    runtime: str = RUNTIME
 
     @property
     def workspace(self) -> int:
@@ -96,6 +99,7 @@ def tmpfs(limits: Limits) -> dict[str, str]:
 def host_options(limits: Limits) -> dict[str, Any]:
     """The engine's `HostConfig`, all of it."""
     return {
+        "Runtime": limits.runtime,
         "NetworkMode": "none",
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges:true"],
@@ -147,9 +151,39 @@ def container_options(command: list[str]) -> dict[str, Any]:
     }
 
 
-def digest(command: list[str]) -> str:
+def described(command: list[str], runtime: str = RUNTIME) -> dict[str, Any]:
+    """The whole profile at the default memory, as `manifests/sandbox/profile.json` publishes it."""
+    asked = Limits(2 * GIB, runtime)
+    return {"host": host_options(asked), "container": container_options(command)}
+
+
+def departures(published: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
+    """Where the profile differs from the published one, a sentence each.
+
+    The runtime is the operator's, and PID 1's program is named by the digest instead."""
+    wrong = []
+    for part in ("host", "container"):
+        theirs, ours = published.get(part, {}), made.get(part, {})
+        for key in sorted({*theirs, *ours} - {"Runtime", "Entrypoint"}):
+            if key not in ours:
+                wrong.append(f"{key} is missing")
+            elif key not in theirs:
+                wrong.append(f"{key} is not in the published profile")
+            elif theirs[key] != ours[key]:
+                wrong.append(f"{key} should be {theirs[key]!r} and is {ours[key]!r}")
+        wrong += [
+            f"{key} is missing" for key in ("Runtime", "Entrypoint") if _lost(key, part, ours)
+        ]
+    return wrong
+
+
+def _lost(key: str, part: str, ours: Mapping[str, Any]) -> bool:
+    return (part == "host") == (key == "Runtime") and not ours.get(key)
+
+
+def digest(command: list[str], runtime: str = RUNTIME) -> str:
     """SHA-256 of the profile at the default memory, PID 1's program included."""
-    asked = {"host": host_options(Limits(2 * GIB)), "container": container_options(command)}
+    asked = described(command, runtime)
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 

@@ -17,10 +17,12 @@ from typing import Any
 
 from app.domain.check import Outcome
 from app.domain.ports import Job
-from worker.sandbox.profile import FLOOD
+from worker.sandbox.profile import FILE_SIZE, FLOOD, PIDS
 
 ERRORS_KEPT = 4096
 HEAD_CAP = 1 << 20
+FLOODED = 512  # times the kept output
+LEAST_FLOOD = 32 << 20
 DISK_SIGNAL = 25  # SIGXFSZ: a file larger than the profile's limit
 
 
@@ -51,7 +53,7 @@ def request(job: Job, files: Mapping[str, bytes], *, last: bool) -> bytes:
         "workdir": job.workdir,
         "timeout": job.seconds,
         "cap": job.output_cap,
-        "flood": FLOOD,
+        "flood": flood_of(job),
         "report": job.report,
         "report_cap": job.report_cap,
         "files": [[path, len(data)] for path, data in files.items()],
@@ -123,37 +125,64 @@ def exit_code(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def limit_of(head: Mapping[str, Any], *, killed_for_memory: bool, cut: Cut) -> str:
-    """The limit that ended or spoiled a check; the daemon's word first, the container's last.
+@dataclass(frozen=True)
+class Bounds:
+    """The numbers that a check ran under: seconds, bytes, processes."""
+
+    seconds: int
+    memory: int
+    flood: int = FLOOD
+    pids: int = PIDS
+    file_size: int = FILE_SIZE
+
+
+def flood_of(job: Job) -> int:
+    """Bytes of output at which a check is ended: far above what is kept of it."""
+    return min(FLOOD, max(LEAST_FLOOD, FLOODED * job.output_cap))
+
+
+def bounds_of(job: Job, memory: int) -> Bounds:
+    return Bounds(job.seconds, memory, flood_of(job))
+
+
+def limit_of(
+    head: Mapping[str, Any], bounds: Bounds, *, killed_for_memory: bool, cut: Cut
+) -> tuple[str, int]:
+    """(the limit that ended or spoiled a check, its number), ("", 0) for none; the daemon's word
+    first, the container's last.
 
     memory: the daemon's OOMKilled or the cgroup's kill counter, whatever the exit code: a killed
-    child taints a pass. time, output: our own kill or PID 1's. pids: the cgroup counted a refused
-    fork. disk: the exit code is not 0 and a mount was seen without room, or SIGXFSZ.
+    child taints a pass. pids: the cgroup counted a refused fork, which is why a bomb runs out of
+    time. time, output: our own kill or PID 1's. disk, inodes: the exit code is not 0 and a mount
+    was seen without room. file-size: SIGXFSZ, or a failed check left a file of exactly that size.
     """
+    code, full = head.get("code"), head.get("full")
     if killed_for_memory or head.get("oom", 0) > 0:
-        return "memory"
-    if cut is Cut.TIME or head.get("timed"):
-        return "time"
-    if cut is Cut.OUTPUT or head.get("flooded"):
-        return "output"
+        return "memory", bounds.memory
     if head.get("forks", 0) > 0:
-        return "pids"
-    code = head.get("code")
-    if head.get("full") and code != 0:
-        return "disk"
+        return "pids", bounds.pids
+    if cut is Cut.TIME or head.get("timed"):
+        return "time", bounds.seconds
+    if cut is Cut.OUTPUT or head.get("flooded"):
+        return "output", bounds.flood
     if code is not None and exit_code(code) == 128 + DISK_SIGNAL:
-        return "disk"
-    return ""
+        return "file-size", bounds.file_size
+    if full and code != 0:
+        return str(full[0]), int(full[1])
+    if head.get("oversized") and code != 0:
+        return "file-size", bounds.file_size
+    return "", 0
 
 
-def outcome(reply: Reply, code: int | None, limit: str) -> Outcome:
-    """A reply as testimony; `code` is the exit code that counts."""
+def outcome(reply: Reply, code: int | None, limit: tuple[str, int]) -> Outcome:
+    """A reply as testimony; `code` is the exit code that counts, `limit` with its number."""
     head = reply.head
     stdout, stderr, report = reply.bodies if len(reply.bodies) == 3 else (b"", b"", b"")
     seen = head.get("seen") or (0, 0)
     return Outcome(
         exit_code=None if head["code"] is None else code,
-        limit=limit,
+        limit=limit[0],
+        ceiling=limit[1],
         ms=int(head.get("ms", 0)),
         stdout=stdout,
         stderr=stderr,

@@ -4,6 +4,7 @@ The only process with the engine. A caller names a run, an image id, a command a
 never name a mount, a device, an option of a container or another run's box.
 
 POST /images              {"name"}                      answers {"image", "profile"}
+POST /setups              header, u64 length, tar       answers an environment and its log
 POST /certify             header, u64 length, tar       answers an outcome
 POST /boxes               header, u64 length, tar       answers {"box"}
 POST /boxes/{box}/run     header, bytes of the files    answers an outcome
@@ -27,6 +28,8 @@ from starlette.responses import JSONResponse, Response
 
 from app.domain.errors import Fault, Missing, Refused, Unavailable
 from app.domain.ports import Job
+from worker.sandbox.admission import Admission, Kind, Room
+from worker.sandbox.admission import Ask as Wish
 from worker.sandbox.answer import Answer, Body, Work
 from worker.sandbox.cell import KeptBox, Maker, Tree, certify
 from worker.sandbox.image import Images
@@ -44,6 +47,7 @@ from worker.sandbox.wire import (
 )
 
 BUSY_AGAIN = 2.0  # seconds
+UNBOUNDED = 1 << 62
 Shape = TypeVar("Shape")
 
 
@@ -51,7 +55,10 @@ Shape = TypeVar("Shape")
 class Ceilings:
     """The operator's: checks at once, kept boxes, seconds a check, bytes of memory and of tree.
 
-    A box lives for `box_seconds` at most and goes after `box_idle` seconds without a check."""
+    A box lives for `box_seconds` at most and goes after `box_idle` seconds without a check.
+    `total` bytes of memory are for all containers together, 0 without such a limit; one run and one
+    installation hold at most `per_run` and `per_tenant` of each kind, 0 without a limit; a request
+    waits `wait` seconds for its turn. `ahead` containers of an image are started beforehand."""
 
     concurrency: int = 2
     boxes: int = 8
@@ -61,6 +68,29 @@ class Ceilings:
     box_seconds: int = 7200
     box_idle: int = 1800
     tree: int = 1 << 30
+    total: int = 0
+    per_run: int = 0
+    per_tenant: int = 0
+    wait: int = 20
+    ahead: int = 0
+
+    def room(self) -> Room:
+        return Room(
+            checks=self.concurrency,
+            boxes=self.boxes,
+            memory=self.total or UNBOUNDED,
+            per_run=self.per_run or UNBOUNDED,
+            per_tenant=self.per_tenant or UNBOUNDED,
+        )
+
+    @property
+    def largest(self) -> int:
+        """Bytes of memory that one container may have: never more than there is for all."""
+        return min(self.memory, self.total or self.memory)
+
+    @property
+    def box_largest(self) -> int:
+        return min(self.box_memory, self.largest)
 
 
 def decoded(raw: bytes, shape: type[Shape]) -> Shape:
@@ -142,16 +172,17 @@ class Live:
 
 
 class Rooms:
-    """The endpoints. `slots` bounds certifying containers, `kept` the boxes."""
+    """The endpoints. `admission` decides who may start a container, and when."""
 
     def __init__(self, maker: Maker, images: Images, ceilings: Ceilings) -> None:
         self.maker = maker
         self.images = images
         self.ceilings = ceilings
         self.live = Live()
-        self.slots = threading.BoundedSemaphore(ceilings.concurrency)
-        self.kept = threading.BoundedSemaphore(ceilings.boxes)
-        workers = ceilings.concurrency + 2 * ceilings.boxes + 4
+        self.admission = Admission(ceilings.room())
+        self.prefix: Callable[[str], bytes] = lambda _: b""  # what an image lays below a tree
+        self.held: dict[str, Wish] = {}  # what each kept box was admitted with
+        workers = ceilings.concurrency + 2 * ceilings.boxes + self.admission.room.waiting + 4
         self.pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
 
     def stop_all(self) -> None:
@@ -160,6 +191,7 @@ class Rooms:
         for name in names:
             self._close(name)
         self.pool.shutdown(wait=True)
+        self.maker.close()
 
     def expire(self, now: float) -> int:
         """Close the boxes that were forgotten, by monotonic seconds; how many."""
@@ -171,7 +203,10 @@ class Rooms:
     # -- endpoints --------------------------------------------------------------------------------
 
     async def healthz(self, _: Request) -> Response:
-        return JSONResponse({"engine": self.maker.engine.facts.version, "ok": True})
+        counts = self.admission.counts()
+        ready = self.maker.pool.count()
+        version = self.maker.engine.facts.version
+        return JSONResponse({"engine": version, "ok": True, "ready": ready, **counts})
 
     async def image(self, request: Request) -> Response | Answer:
         try:
@@ -181,21 +216,22 @@ class Rooms:
 
         def work(cancelled: Callable[[], bool]) -> Head:
             image = self.images.ensure(name)
+            self.maker.pool.want(image, self.ceilings.box_largest)
             return {"image": image, "profile": self.maker.profile, "sizes": []}, []
 
         return Answer(self.pool, work)
 
     async def certify(self, request: Request) -> Response | Answer:
-        return await self._with_body(request, self._certify)
+        return await self.with_body(request, self._certify)
 
     async def open(self, request: Request) -> Response | Answer:
-        return await self._with_body(request, self._open)
+        return await self.with_body(request, self._open)
 
     async def run(self, request: Request) -> Response | Answer:
         async def prepare(body: Body) -> Work:
             return await self._run(body, request.path_params["box"])
 
-        return await self._with_body(request, prepare)
+        return await self.with_body(request, prepare)
 
     async def close(self, request: Request) -> Response:
         name = request.path_params["box"]
@@ -214,7 +250,7 @@ class Rooms:
 
     # -- their work -------------------------------------------------------------------------------
 
-    async def _with_body(
+    async def with_body(
         self, request: Request, prepare: Callable[[Body], Awaitable[Work]]
     ) -> Response | Answer:
         body = Body(request)
@@ -229,78 +265,63 @@ class Rooms:
 
     def _close(self, name: str) -> None:
         if self.live.drop(name):
-            self.kept.release()
+            self.admission.leave(self.held.pop(name))
 
     def _job(self, ask: Ask) -> Job:
-        return ask.job(self.ceilings.seconds, self.ceilings.memory)
-
-    def _take(self, slots: threading.BoundedSemaphore, what: str, limit: int) -> None:
-        if not slots.acquire(blocking=False):
-            raise Unavailable(f"all {limit} {what} of the sandbox are in use", BUSY_AGAIN)
+        return ask.job(self.ceilings.seconds, self.ceilings.largest)
 
     async def _certify(self, body: Body) -> Work:
         header = decoded(await body.header(), CertifyHeader)
         job = self._job(header.job)
-        limit = self.ceilings.concurrency
-        self._take(self.slots, "places for checks", limit)
-        try:
-            source, size = await body.spool(self.ceilings.tree)
-        except BaseException:
-            self.slots.release()
-            raise
+        wish = Wish(Kind.CHECK, header.run, header.tenant, job.memory)
+        self.admission.crowded()
+        source, size = await body.spool(self.ceilings.tree)
 
         def work(cancelled: Callable[[], bool]) -> Head:
-            try:
-                with source, self.live.check(header.run) as stop:
+            with source, self.live.check(header.run) as stop:
+
+                def over() -> bool:
+                    return cancelled() or stop.is_set()
+
+                with self.admission.entered(wish, self.ceilings.wait, over):
                     self.images.check(header.image)
-                    tree = Tree(source, size)
-                    return outcome_head(
-                        certify(
-                            self.maker,
-                            header.run,
-                            header.image,
-                            job,
-                            tree,
-                            lambda: cancelled() or stop.is_set(),
-                        )
-                    )
-            finally:
-                self.slots.release()
+                    tree = Tree(source, size, self.prefix(header.image))
+                    found = certify(self.maker, header.run, header.image, job, tree, over)
+                    return outcome_head(found, header.job.digest())
 
         return work
 
     async def _open(self, body: Body) -> Work:
         header = decoded(await body.header(), OpenHeader)
-        self._take(self.kept, "kept boxes", self.ceilings.boxes)
-        try:
-            source, size = await body.spool(self.ceilings.tree)
-        except BaseException:
-            self.kept.release()
-            raise
+        memory = self.ceilings.box_largest
+        wish = Wish(Kind.BOX, header.run, header.tenant, memory)
+        self.admission.crowded()
+        source, size = await body.spool(self.ceilings.tree)
 
         def work(cancelled: Callable[[], bool]) -> Head:
-            kept = False
-            try:
-                with source, self.live.check(header.run) as stop:
+            with source, self.live.check(header.run) as stop:
+
+                def over() -> bool:
+                    return cancelled() or stop.is_set()
+
+                with self.admission.entered(wish, self.ceilings.wait, over) as keep:
                     self.images.check(header.image)
                     box = KeptBox.open(
                         self.maker,
                         header.run,
                         header.image,
-                        min(self.ceilings.box_memory, self.ceilings.memory),
+                        memory,
                         self.ceilings.box_seconds,
-                        Tree(source, size),
-                        lambda: cancelled() or stop.is_set(),
+                        Tree(source, size, self.prefix(header.image)),
+                        over,
                     )
-                    kept = True
-                    name = self.live.add(box)
-                    if cancelled() or stop.is_set():
-                        self._close(name)
-                        raise Missing("the box was stopped together with its run", 410)
-                    return {"box": name, "sizes": []}, []
-            finally:
-                if not kept:
-                    self.kept.release()
+                    keep()
+                name = self.live.add(box)
+                self.held[name] = wish
+                if over():
+                    self._close(name)
+                    raise Missing("the box was stopped together with its run", 410)
+                return {"box": name, "sizes": []}, []
 
         return work
 
@@ -316,7 +337,7 @@ class Rooms:
             try:
                 if box.stopped.is_set():
                     raise Missing("this box is gone; open a new one", 404)
-                return outcome_head(box.run(job, files, cancelled))
+                return outcome_head(box.run(job, files, cancelled), header.job.digest())
             finally:
                 box.used = time.monotonic()
                 box.busy.release()

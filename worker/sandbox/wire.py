@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from app.domain.check import Outcome
+from app.domain.check import Outcome, command_digest
 from app.domain.errors import Fault, Missing, Refused, Unavailable
 from app.domain.ports import Job
 
@@ -24,6 +24,7 @@ ALIVE = struct.pack(">I", 0)
 
 Word = Annotated[str, msgspec.Meta(max_length=1 << 17, pattern=r"^[^\x00]*$")]
 RunId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+Tenant = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{0,64}$")]
 ImageId = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 EnvName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 _PART = re.compile(r"^(?!\.{1,2}$)[^/\x00]{1,255}$")
@@ -40,6 +41,13 @@ class Ask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     output_cap: Annotated[int, msgspec.Meta(ge=1024, le=8 << 20)]
     report_cap: Annotated[int, msgspec.Meta(ge=0, le=16 << 20)]
     memory: Annotated[int, msgspec.Meta(ge=32 << 20)]
+    name: Annotated[str, msgspec.Meta(max_length=256)] = ""
+
+    def digest(self) -> str:
+        """The check's digest, computed here from what is about to run."""
+        return command_digest(
+            self.name, self.argv, self.env, self.workdir, self.report, self.seconds
+        )
 
     def job(self, seconds: int, memory: int) -> Job:
         """The job within the operator's ceilings. Raises `Refused` for a path that leaves."""
@@ -52,6 +60,7 @@ class Ask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             output_cap=self.output_cap,
             report_cap=self.report_cap,
             memory=min(self.memory, memory),
+            name=self.name,
         )
 
 
@@ -59,11 +68,13 @@ class CertifyHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     run: RunId
     image: ImageId
     job: Ask
+    tenant: Tenant = ""
 
 
 class OpenHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     run: RunId
     image: ImageId
+    tenant: Tenant = ""
 
 
 class LaidFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -104,7 +115,7 @@ def laid(files: list[LaidFile]) -> list[tuple[str, int]]:
     return found
 
 
-def outcome_head(outcome: Outcome) -> Head:
+def outcome_head(outcome: Outcome, digest: str) -> Head:
     bodies = [outcome.stdout, outcome.stderr, outcome.report or b""]
     head = {
         "exit_code": outcome.exit_code,
@@ -113,6 +124,8 @@ def outcome_head(outcome: Outcome) -> Head:
         "seen": list(outcome.seen),
         "report": outcome.report is not None,
         "error": outcome.error,
+        "ceiling": outcome.ceiling,
+        "digest": digest,
     }
     return {"outcome": head, "sizes": [len(body) for body in bodies]}, bodies
 

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
 from app.domain.errors import Refused, Unavailable
 from worker import settings
-from worker.sandbox import keeper, selftest
+from worker.sandbox import keeper, leftover, selftest
 from worker.sandbox.cell import Maker
-from worker.sandbox.engine import Engine
-from worker.sandbox.image import RECIPE, Images
+from worker.sandbox.disk import Disk
+from worker.sandbox.doors import Remote, answer, far, listening, place
+from worker.sandbox.engine import Engine, Facts
+from worker.sandbox.environments import SetupRoom
+from worker.sandbox.image import RECIPE, Images, ensure_default
+from worker.sandbox.leftover import DAY, Keep, Uses
+from worker.sandbox.profile import RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
+from worker.sandbox.setup import SetupRules, Setups
+from worker.sandbox.tunnel import reached
+from worker.sandbox.versions import judge
+from worker.setup_settings import SetupSettings
 
 REAP_SECONDS = 30.0
-GRACE_SECONDS = 1  # running checks are stopped, not waited for: their runs come back
+COLLECT_EVERY = 120  # rounds of the keeper between two looks at old images: an hour
+SHARE = 0.8  # of the machine's memory that containers may have
 
 Say = Callable[[str], None]
 log = logging.getLogger(__name__)
@@ -59,63 +67,64 @@ def _leave(_number: int, _frame: object) -> None:
     raise _Leave
 
 
-@contextlib.contextmanager
-def place(path: Path) -> Iterator[None]:
-    """The socket's folder, closed to others and held by this process alone.
+@dataclass(frozen=True)
+class Choices:
+    """What the operator chose about engine and machine.
 
-    Raises `Refused` where it is open to others or another sandbox holds it."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = path.parent.stat()
-    if folder.st_uid != os.geteuid() or folder.st_mode & 0o077:
-        raise Refused(
-            f"the folder {path.parent} of the sandbox's socket must belong to this user and be "
-            f"closed to others; type: chmod 700 {path.parent}"
-        )
-    with path.with_name(f"{path.name}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refused(f"a sandbox already runs on {path}; stop that one first") from None
-        yield
+    `certs` is a folder with the engine's client certificates, `strict` refuses an engine with known
+    holes, `floor` are bytes that stay free on the engine's disk, `remote` a second door."""
+
+    docker_host: str = ""
+    certs: str = ""
+    runtime: str = RUNTIME
+    strict: bool = False
+    floor: int = 0
+    keep: Keep = field(default_factory=Keep)
+    remote: Remote | None = None
+    setup: SetupRules = field(default_factory=SetupRules)
 
 
-@contextlib.contextmanager
-def listening(path: Path) -> Iterator[socket.socket]:
-    """The listening socket, 0600; who holds the place may replace what lies there."""
-    path.unlink(missing_ok=True)
-    made = socket.socket(socket.AF_UNIX)
-    try:
-        before = os.umask(0o177)
-        try:
-            made.bind(str(path))
-        finally:
-            os.umask(before)
-        made.listen(128)
-        made.setblocking(False)
-        yield made
-    finally:
-        made.close()
-        path.unlink(missing_ok=True)
+@dataclass(frozen=True)
+class Chores:
+    """What is done every half a minute beside the checks."""
 
+    rooms: Rooms
+    me: keeper.Owner
+    clock: Callable[[], float]
+    uses: Uses
+    keep: Keep
+    say: Say
 
-def application(rooms: Rooms, me: keeper.Owner, clock: Callable[[], float], say: Say) -> Starlette:
-    """The routes, with the keeper as a task beside them."""
-
-    async def keep() -> None:
+    async def go(self) -> None:
+        round_ = 0
         while True:
             await asyncio.sleep(REAP_SECONDS)
+            round_ += 1
             try:
-                gone = await asyncio.to_thread(rooms.expire, time.monotonic())
-                gone += await asyncio.to_thread(keeper.reap, rooms.maker.engine, me, clock())
+                await asyncio.to_thread(self.once, collecting=round_ % COLLECT_EVERY == 0)
             except (Unavailable, Refused) as error:
-                say(f"keeper: {error}")
-            else:
-                if gone:
-                    say(f"keeper: removed {gone} containers that nobody needs any more")
+                self.say(f"keeper: {error}")
+
+    def once(self, *, collecting: bool) -> None:
+        """Forgotten boxes, orphans, stale containers of the pool; images when it is time."""
+        engine = self.rooms.maker.engine
+        gone = self.rooms.expire(time.monotonic())
+        gone += keeper.reap(engine, self.me, self.clock())
+        if gone:
+            self.say(f"keeper: removed {gone} containers that nobody needs any more")
+        self.rooms.maker.pool.tend()
+        if collecting:
+            wanted = frozenset(self.rooms.images.known)
+            if gone := leftover.collect(engine, self.uses, self.clock(), self.keep, wanted):
+                self.say(f"keeper: removed {gone} images that nobody used for long")
+
+
+def application(rooms: Rooms, setups: SetupRoom, chores: Chores) -> Starlette:
+    """The routes, with the keeper as a task beside them."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(keep())
+        task = asyncio.create_task(chores.go())
         yield
         task.cancel()
         await asyncio.to_thread(rooms.stop_all)
@@ -124,6 +133,7 @@ def application(rooms: Rooms, me: keeper.Owner, clock: Callable[[], float], say:
         routes=[
             Route("/healthz", rooms.healthz, methods=["GET"]),
             Route("/images", rooms.image, methods=["POST"]),
+            Route("/setups", setups.make, methods=["POST"]),
             Route("/certify", rooms.certify, methods=["POST"]),
             Route("/boxes", rooms.open, methods=["POST"]),
             Route("/boxes/{box}/run", rooms.run, methods=["POST"]),
@@ -132,6 +142,47 @@ def application(rooms: Rooms, me: keeper.Owner, clock: Callable[[], float], say:
         ],
         lifespan=lifespan,
     )
+
+
+def sized(ceilings: Ceilings, facts: Facts) -> Ceilings:
+    """The ceilings with what was left open (0) taken from the engine's machine: two checks a core,
+    four fifths of the memory."""
+    total = ceilings.total or int(facts.memory * SHARE)
+    return replace(
+        ceilings, concurrency=ceilings.concurrency or max(2, 2 * facts.cpus), total=total
+    )
+
+
+def judged(facts: Facts, choices: Choices, say: Say) -> None:
+    """Say what is known against engine, runtime and user. Raises `Refused` for a runtime that the
+    engine does not have, and for everything that is known where that is asked for."""
+    runtime = choices.runtime
+    if runtime not in facts.runtimes and not runtime.startswith("io.containerd."):
+        raise Refused(
+            f"the engine has no runtime {runtime!r}, only {', '.join(facts.runtimes) or 'none'}; "
+            "install it and name it in the engine's daemon.json"
+        )
+    known = judge(facts.version, facts.runc, runtime)
+    for warning in (*facts.warnings, *known):
+        say(f"engine: {warning}")
+    if os.geteuid() == 0:
+        say("this process runs as root; a user of its own, in the engine's group, is enough")
+    if choices.strict and known:
+        raise Refused("--strict refuses this engine: " + "; ".join(known))
+
+
+@contextlib.contextmanager
+def opened(choices: Choices, say: Say) -> Iterator[Engine]:
+    """The engine, reached and judged. Raises `Refused` and `Unavailable`."""
+    with reached(choices.docker_host) as host, Engine(host, certs=choices.certs) as engine:
+        say(f"Docker engine {engine.facts.version}, API {engine.facts.api}")
+        judged(engine.facts, choices, say)
+        yield engine
+
+
+def disk_of(engine: Engine, floor: int) -> Disk:
+    root = engine.facts.root
+    return Disk(root if engine.local and Path(root).is_dir() else "", floor)
 
 
 def serve(
@@ -143,48 +194,103 @@ def serve(
     recipe: Path = RECIPE,
     folder: Path | None = None,
     say: Say = lambda _: None,
+    choices: Choices | None = None,
+    prove: Callable[[Maker, str], object] = selftest.prove,
 ) -> None:
     """Serve until SIGTERM or SIGINT; every container is removed before it returns.
 
-    Raises `Refused` or `Unavailable` with a sentence when engine, image, self-test or socket fail.
+    `prove` is the self-test of the default image. Raises `Refused` or `Unavailable` with a sentence
+    when engine, image, self-test or socket fail.
     """
     path = Path(socket_path)
+    chosen = choices or Choices(docker_host=docker_host)
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
-    with leaving(), Engine(docker_host) as engine, place(path):
-        say(f"Docker engine {engine.facts.version}, API {engine.facts.api}")
-        for warning in engine.facts.warnings:
-            say(f"engine: {warning}")
+    with leaving(), opened(chosen, say) as engine, place(path), far(chosen.remote) as beyond:
         me = keeper.owner(path, os.getpid())
         if gone := keeper.reap(engine, me, clock()):
             say(f"removed {gone} containers of an earlier sandbox")
-        maker = Maker.of(engine, str(me), clock)
+        limits = sized(ceilings or Ceilings(), engine.facts)
+        disk = disk_of(engine, chosen.floor)
+        maker = Maker.of(engine, str(me), clock, chosen.runtime, disk, limits.ahead)
+        uses = Uses.read(path.with_name("images.json"))
         kept = Images(
-            engine, images, say, lambda image: selftest.probe(maker, image), recipe, folder
+            engine,
+            images,
+            say,
+            lambda image: selftest.probe(maker, image),
+            recipe,
+            folder,
+            used=lambda image: uses.note(image, clock()),
         )
+        image = ensure_default(engine, say, recipe, folder)
+        prove(maker, image)
+        kept.known.add(image)
         say(f"self-test passed in {kept.ensure('')}")
-        rooms = Rooms(maker, kept, ceilings or Ceilings())
-        config = uvicorn.Config(
-            application(rooms, me, clock, say),
-            log_config=None,
-            access_log=False,
-            lifespan="on",
-            timeout_graceful_shutdown=GRACE_SECONDS,
+        rooms = Rooms(maker, kept, limits)
+        setups = Setups(
+            maker, chosen.setup, path.with_name("setups"), kept.prove, kept.service_image
         )
+        setup_room = SetupRoom(rooms, setups)
+        rooms.prefix = setup_room.prefix
+        chores = Chores(rooms, me, clock, uses, chosen.keep, say)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")
-            asyncio.run(uvicorn.Server(config).serve(sockets=[sock]))
+            if beyond is not None:
+                say(f"and, with TLS, on {beyond[0].getsockname()[:2]}")
+            asyncio.run(answer(application(rooms, setup_room, chores), sock, beyond))
 
 
-def main(door: settings.Door, _arguments: list[str]) -> int:
+def ceilings_of(read: settings.SandboxSettings) -> Ceilings:
+    return Ceilings(
+        concurrency=read.concurrency,
+        memory=read.memory,
+        seconds=read.seconds,
+        total=read.total,
+        per_run=read.per_run,
+        per_tenant=read.per_tenant,
+        ahead=read.ahead,
+    )
+
+
+def rules_of(read: SetupSettings) -> SetupRules:
+    """Raises `Refused` for a mirror with credentials."""
+    return SetupRules(
+        on=read.on,
+        hosts=read.hosts,
+        certificates=read.certificates,
+        environment=read.environment,
+        shared=read.shared,
+        seconds=read.seconds,
+        memory=read.memory,
+        disk=read.disk,
+    )
+
+
+def choices_of(read: settings.SandboxSettings, arguments: list[str]) -> Choices:
+    """Raises `Refused` for a word that is not known."""
+    if unknown := [word for word in arguments if word != "--strict"]:
+        raise Refused(f"{unknown[0]!r} is not known here; only --strict is")
+    return Choices(
+        docker_host=read.docker_host,
+        certs=read.certs,
+        runtime=read.runtime,
+        strict=read.strict or "--strict" in arguments,
+        floor=read.floor,
+        keep=Keep(read.image_days * DAY, read.image_bytes),
+        remote=Remote(read.listen, read.tls) if read.listen else None,
+        setup=rules_of(read.setup),
+    )
+
+
+def main(door: settings.Door, arguments: list[str]) -> int:
     """The role's entry. Exit code 0 after a wanted end, 1 when it could not start."""
     read = settings.sandbox(door)
-    ceilings = Ceilings(concurrency=read.concurrency, memory=read.memory, seconds=read.seconds)
     try:
         serve(
             read.socket,
-            docker_host=read.docker_host,
             images=read.images,
-            ceilings=ceilings,
+            ceilings=ceilings_of(read),
+            choices=choices_of(read, arguments),
             say=log.info,
         )
     except (Refused, Unavailable) as error:

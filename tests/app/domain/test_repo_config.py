@@ -11,6 +11,7 @@ import pytest
 
 from app.domain.budget import Limits
 from app.domain.check import Tier
+from app.domain.environment_config import FIXER_KEYS, SERVICE_KEYS, SETUP_KEYS
 from app.domain.repo_config import (
     CHECK_KEYS,
     EVIDENCE_KEYS,
@@ -53,6 +54,19 @@ FULL: dict[str, Any] = {
     "limits": {"turns": 5, "dollars": 1.25, "changed_lines": 90},
     "on_stop": "patch",
     "evidence": {"key": "ed25519:JkG1RMOQZwNsrLcQQD0JSRisEBYGrLiy2FKh2wYsV70="},
+    "setup": {
+        "run": ["pip install -r extra.txt"],
+        "packages": ["libpq-dev"],
+        "files": ["extra.txt"],
+        "env": {"A": "b"},
+        "timeout": 60,
+        "again": True,
+    },
+    "services": [
+        {"name": "cache", "image": "redis@sha256:01", "port": 6379, "ready": "redis-cli ping"}
+    ],
+    "fixers": [{"name": "format", "run": "ruff format .", "paths": ["**/*.py"]}],
+    "egress": ["files.example.org", "*.example.com"],
 }
 
 
@@ -71,13 +85,37 @@ GOOD: list[dict[str, Any]] = [
     _check(report="", workdir="."),
     _check(env={}),
     {"checks": []},
+    {"setup": []},
+    {"setup": ["make deps"]},
+    {"setup": {}},
+    {"services": [], "fixers": [], "egress": []},
 ]
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"chekcs": []}, "`chekcs` is unknown; did you mean `checks`?"),
     ({"zzz": 1}, "`zzz` is unknown. Known are: version, base"),
-    ({"setup": []}, "`setup` is not supported yet"),
+    ({"caps": []}, "`caps` is not supported yet"),
     ({"pull_reqest": {}}, "did you mean `pull_request`?"),
+    ({"setup": "make"}, "`setup`: a mapping"),
+    ({"setup": [""]}, "a command is wanted"),
+    ({"setup": {"packages": ["a b"]}}, "`a b` is no name of a distribution package"),
+    ({"setup": {"env": {"https_proxy": "x"}}}, "`https_proxy` belongs to the sandbox"),
+    ({"setup": {"again": "yes"}}, "true or false"),
+    ({"services": [{"name": "a", "port": 1}]}, "`image` is missing"),
+    ({"services": [{"name": "a", "image": "", "port": 1}]}, "an image name"),
+    (
+        {
+            "services": [
+                {"name": "a", "image": "x", "port": 1},
+                {"name": "b", "image": "x", "port": 1},
+            ]
+        },
+        "two use the port 1",
+    ),
+    ({"fixers": [{"name": "a", "run": " "}]}, "a command is wanted"),
+    ({"fixers": [{"name": "a", "run": "x"}, {"name": "A", "run": "x"}]}, "names must differ"),
+    ({"egress": ["127.0.0.1"]}, "is no host name"),
+    ({"egress": ["https://example.org/"]}, "is no host name"),
     ({"version": 2}, "`version`: only 1 is possible, not 2"),
     ({"version": True}, "`version`: a whole number is wanted, not true or false"),
     ({"version": "1"}, "not text"),
@@ -215,6 +253,8 @@ def test_the_schema_takes_what_is_read(mapping: dict[str, Any]) -> None:
 
 # What the schema language cannot say, or says less exactly: relations between values, quoting.
 BEYOND = {
+    "names must differ",
+    "two use the port 1",
     "`base`: `a..b` is no branch name",
     "`checks[0].report`: a relative path inside",
     "`checks[0].selector`: no closing quotation",
@@ -244,6 +284,11 @@ def test_the_schema_has_exactly_the_keys_that_are_read() -> None:
     assert tuple(properties["paths"]["properties"]) == PATHS_KEYS
     assert tuple(properties["evidence"]["properties"]) == EVIDENCE_KEYS
     assert tuple(properties["limits"]["properties"]) == tuple(LIMIT_RANGES)
+    assert tuple(properties["setup"]["oneOf"][1]["properties"]) == SETUP_KEYS
+    assert tuple(sorted(properties["services"]["items"]["properties"])) == tuple(
+        sorted(SERVICE_KEYS)
+    )
+    assert tuple(sorted(properties["fixers"]["items"]["properties"])) == tuple(sorted(FIXER_KEYS))
 
 
 def test_the_schema_tells_the_defaults_and_ranges_that_hold() -> None:
@@ -264,6 +309,9 @@ def test_every_key_stands_on_the_page() -> None:
         *(f"paths.{key}" for key in PATHS_KEYS),
         *(f"evidence.{key}" for key in EVIDENCE_KEYS),
         *(f"limits.{key}" for key in LIMIT_RANGES),
+        *(f"setup.{key}" for key in SETUP_KEYS),
+        *(f"services[].{key}" for key in SERVICE_KEYS),
+        *(f"fixers[].{key}" for key in FIXER_KEYS),
     }
     refused = PAGE.partition("## Keys that are refused for now")[2].partition("## ")[0]
     assert set(re.findall(r"`([^`]+)`", refused)) == set(NOT_YET)

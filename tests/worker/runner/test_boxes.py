@@ -46,7 +46,7 @@ def until(holds: Callable[[], bool], seconds: float = 15.0) -> None:
 
 
 def containers(run: str) -> int:
-    return len(ours(run))
+    return len(ours(run, 0))
 
 
 class Aside:

@@ -26,9 +26,15 @@ START = 600.0  # seconds: the first start on a machine makes the image
 PROGRAM = """
 import json, sys
 from worker.sandbox.service import Ceilings
-from worker.sandbox.wiring import serve
+from worker.sandbox import selftest
+from worker.sandbox.doors import Remote
+from worker.sandbox.wiring import Choices, serve
 asked = json.loads(sys.argv[1])
-serve(asked["socket"], ceilings=Ceilings(**asked["ceilings"]),
+choices = asked["choices"]
+if "remote" in choices:
+    choices["remote"] = Remote(*choices["remote"])
+serve(asked["socket"], ceilings=Ceilings(**asked["ceilings"]), choices=Choices(**choices),
+      prove=selftest.prove if asked["whole"] else selftest.probe,
       say=lambda words: print(words, flush=True))
 """
 
@@ -41,8 +47,17 @@ def engine_or_skip() -> None:
         pytest.skip(f"no Docker engine: {error}")
 
 
-def ours(run: str) -> list[Found]:
-    """The containers of a run."""
+def ours(run: str, seconds: float = 5.0) -> list[Found]:
+    """The containers of a run; those that ended are removed behind the answer, and waited for."""
+    end = time.monotonic() + seconds
+    while True:
+        found = _listed(run)
+        if all(one.running for one in found) or time.monotonic() > end:
+            return found
+        time.sleep(0.05)
+
+
+def _listed(run: str) -> list[Found]:
     with Engine() as engine:
         return [c for c in engine.ours() if c.labels.get("patchwarrant.run") == run]
 
@@ -92,12 +107,23 @@ class Service:
 
 
 @contextlib.contextmanager
-def service(folder: Path | None = None, **ceilings: int) -> Iterator[Service]:
-    """Start it and wait until it answers. Raises `RuntimeError` with its words if it ends."""
+def service(
+    folder: Path | None = None,
+    choices: Mapping[str, object] | None = None,
+    whole: bool = False,
+    **ceilings: int,
+) -> Iterator[Service]:
+    """Start it and wait until it answers. Raises `RuntimeError` with its words if it ends.
+
+    Only with `whole` the self-test runs into every limit: seconds that most tests need not spend.
+    Waiting for a place is off unless it is asked for."""
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         socket = str(place / "closed" / "sandbox.sock")
-        asked = json.dumps({"socket": socket, "ceilings": ceilings})
+        limits = {"wait": 0, **ceilings}
+        asked = json.dumps(
+            {"socket": socket, "ceilings": limits, "choices": dict(choices or {}), "whole": whole}
+        )
         log = stack.enter_context((place / "sandbox.log").open("w+"))
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, asked], stdout=log, stderr=subprocess.STDOUT, text=True

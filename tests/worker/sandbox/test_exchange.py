@@ -7,13 +7,13 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from app.domain.errors import Unavailable
-from worker.sandbox import engine as engine_module
-from worker.sandbox.engine import Container, Engine
+from worker.sandbox import container as container_module
+from worker.sandbox.container import Container, Ending
 from worker.sandbox.protocol import Cut, Inbox
 
 
@@ -40,6 +40,9 @@ class Killer:
         if not self._deaf:
             self._far.shutdown(socket.SHUT_RDWR)
 
+    def ending(self, container: str) -> Ending:
+        raise NotImplementedError(container)
+
     def remove(self, container: str) -> None:
         self.killed.append(f"removed {container}")
 
@@ -60,7 +63,7 @@ pairs: dict[socket.socket, socket.socket] = {}
 
 def container(far: socket.socket, deaf: bool = False) -> tuple[Container, Killer]:
     killer = Killer(far, deaf)
-    return Container(cast(Engine, killer), "c", Wires(pairs[far])), killer
+    return Container(killer, "c", Wires(pairs[far])), killer
 
 
 def frame(head: dict[str, Any], *bodies: bytes) -> bytes:
@@ -130,7 +133,7 @@ def test_an_end_without_an_answer_is_none(far: socket.socket) -> None:
 def test_a_container_that_cannot_be_killed_is_the_engines_trouble(
     far: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "KILL_WAIT", 0.2)
+    monkeypatch.setattr(container_module, "KILL_WAIT", 0.2)
     made, killer = container(far, deaf=True)
     with pytest.raises(Unavailable, match="does not end"):
         made.exchange(Inbox(10), iter(()), 0.1, never)

@@ -89,7 +89,7 @@ def test_a_fork_bomb_meets_the_process_limit(running: Service) -> None:
 def test_a_memory_hog_is_killed_for_memory_and_nothing_else(running: Service) -> None:
     hog = "b = [b'x' * (1 << 20) for _ in range(1000)]"
     found = certify(running, python(hog, memory=128 * MIB))
-    assert (found.exit_code, found.limit) == (137, "memory")
+    assert (found.exit_code, found.limit, found.ceiling) == (137, "memory", 128 * MIB)
 
 
 def test_a_killed_child_taints_a_check_that_says_zero(running: Service) -> None:
@@ -105,17 +105,24 @@ def test_a_full_disk_is_a_disk_limit(running: Service, where: str) -> None:
         " exit 9"
     )
     found = certify(running, sh(fill, memory=256 * MIB))
-    assert (found.exit_code, found.limit) == (9, "disk")
+    size = 128 * MIB if where.startswith("/workspace") else 32 * MIB
+    assert (found.exit_code, found.limit, found.ceiling) == (9, "disk", size)
 
 
-def test_too_many_files_are_a_disk_limit(running: Service) -> None:
+def test_too_many_files_are_a_limit_of_their_own(running: Service) -> None:
     made = certify(running, python("for n in range(10**6): open(str(n), 'w').close()"))
-    assert (made.exit_code, made.limit) == (1, "disk")
+    assert (made.exit_code, made.limit, made.ceiling) == (1, "inodes", 100_000)
 
 
-def test_a_file_over_the_size_limit_is_a_disk_limit(running: Service) -> None:
+def test_a_file_over_the_size_limit_is_a_limit_of_its_own(running: Service) -> None:
     found = certify(running, sh("exec dd if=/dev/zero of=/workspace/big bs=1M count=300"))
-    assert (found.exit_code, found.limit) == (153, "disk")
+    assert (found.exit_code, found.limit, found.ceiling) == (153, "file-size", 256 * MIB)
+
+
+def test_a_program_that_ignores_the_signal_meets_the_size_limit_too(running: Service) -> None:
+    grow = "with open('big', 'wb') as f:\n    while True: f.write(bytes(1 << 20))"
+    found = certify(running, python(grow))
+    assert (found.exit_code, found.limit, found.ceiling) == (1, "file-size", 256 * MIB)
 
 
 def test_a_big_output_is_counted_and_both_ends_kept(running: Service) -> None:

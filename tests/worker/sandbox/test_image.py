@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +14,7 @@ from worker.sandbox import bootstrap
 from worker.sandbox.bootstrap import mirror_of
 from worker.sandbox.engine import Engine
 from worker.sandbox.image import RECIPE, REPOSITORY, Images, ensure_default, recipe_hash
-from worker.sandbox.selftest import MEMORY, failing
+from worker.sandbox.selftest import MEMORY, SEEN, failing
 
 DEFAULT = f"{REPOSITORY}:{recipe_hash(RECIPE)}"
 PINNED = "python@sha256:" + "a" * 64
@@ -138,25 +138,120 @@ def test_the_mirror_is_the_one_of_apt() -> None:
         mirror_of(TARGETS, "trixie")
 
 
-HOLDS = {
+ROOMS = {"/workspace": MEMORY // 2, "/tmp": MEMORY // 8}
+FLAGS = ["rw", "nosuid", "nodev", "relatime"]
+HOLDS: dict[str, Any] = {
     "nets": ["lo"],
-    "connect": 101,
+    "routes": 0,
+    "outside": 101,
+    "metadata": 101,
+    "datagram": 101,
+    "dns": 3,
+    "raw": 1,
+    "sockets": [],
+    "abstract": 0,
     **{f"Cap{kind}": ["0000000000000000"] for kind in ("Eff", "Bnd", "Prm", "Inh", "Amb")},
     "NoNewPrivs": ["1"],
     "Seccomp": ["2"],
     "Uid": ["65534"] * 4,
     "Gid": ["65534"] * 4,
-    "root_read_only": True,
+    "root": 1,
+    "mount": 1,
+    "unshare": {"user": 1, "mount": 1, "network": 1},
     "forge": 13,
     "memory_of_1": 13,
+    "ptrace": 1,
+    "root_read_only": True,
+    "etc": 30,
+    "kernel": 30,
+    "writable": ["/dev", "/dev/shm", "/tmp", "/workspace"],
+    "options": dict.fromkeys(ROOMS, FLAGS),
+    "sizes": {**{k: [v, 100_000] for k, v in ROOMS.items()}, "/dev/shm": [MEMORY // 32, 9]},
+    "work": 0,
+    "place": "/workspace",
+    "devices": ["null", "zero"],
+    "python_owner": 0,
+    "environment": ["HOME", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE"],
+    "limits": {"nofile": 1024, "core": 0, "fsize": 256 << 20, "memlock": 65536, "msgqueue": 0},
+    "counters": {
+        "pids": "256",
+        "memory": str(MEMORY),
+        "quota": "200000",
+        "period": "100000",
+        "shares": "512",
+        "swap": "",
+    },
+    "badness": "500",
+    "cgroups": ["/"],
+    "processes": 2,
+    "shared_memory": 0,
+    "hostname": "sandbox",
+    "tty": False,
+    "leftovers": [],
+}
+NEWER_CGROUPS = {  # what a newer kernel shows
     "pids": "256",
     "memory": str(MEMORY),
-    "work": 0,
-    "python_owner": 0,
+    "quota": "200000 100000",
+    "period": "",
+    "shares": "20",
+    "swap": "0",
 }
+WORSE: list[dict[str, Any]] = [
+    {"outside": 0},
+    {"nets": ["eth0", "lo"]},
+    {"routes": 1},
+    {"datagram": 0},
+    {"dns": 0},
+    {"metadata": 0},
+    {"raw": 0},
+    {"sockets": ["/run/docker.sock"]},
+    {"abstract": 3},
+    {"CapInh": ["0000000000000001"]},
+    {"NoNewPrivs": ["0"]},
+    {"Seccomp": ["0"]},
+    {"Gid": ["65534", "65534", "0", "0"]},
+    {"root": 0},
+    {"mount": 0},
+    {"unshare": {**HOLDS["unshare"], "user": 0}},
+    {"unshare": {**HOLDS["unshare"], "network": 0}},
+    {"ptrace": 0},
+    {"etc": 0},
+    {"kernel": 0},
+    {"writable": ["/data"]},
+    {"work": 30},
+    {"options": {**HOLDS["options"], "/workspace": ["rw"]}},
+    {"sizes": {**HOLDS["sizes"], "/tmp": [0, 0]}},
+    {"sizes": {**HOLDS["sizes"], "/dev/shm": [0, 0]}},
+    {"devices": ["kmsg"]},
+    {"python_owner": 65534},
+    {"environment": ["PATH"]},
+    {"limits": {}},
+    *(
+        {"counters": {**HOLDS["counters"], key: "max"}}
+        for key in ("pids", "memory", "quota", "shares", "swap")
+    ),
+    {"badness": "0"},
+    {"cgroups": ["/", "/docker/ab"]},
+    {"processes": 90},
+    {"shared_memory": 1},
+    {"hostname": "host"},
+    {"tty": True},
+    {"leftovers": ["/tmp/patchwarrant-mark"]},
+]
+
+
+def test_a_sound_sandbox_has_nothing_to_say_against_it() -> None:
+    assert failing(HOLDS) == []
+    assert failing({**HOLDS, "counters": NEWER_CGROUPS}) == []
+
+
+def test_every_property_of_the_self_test_can_fail_alone() -> None:
+    said = [failing({**HOLDS, **change}) for change in WORSE]
+    assert [len(one) for one in said] == [1] * len(WORSE)
+    assert {sentence for one in said for sentence in one} == set(SEEN)
 
 
 @pytest.mark.parametrize("key", HOLDS)
-def test_each_property_of_the_self_test_can_fail(key: str) -> None:
-    assert failing(HOLDS) == []
-    assert len(failing({name: value for name, value in HOLDS.items() if name != key})) == 1
+def test_what_the_probe_leaves_out_does_not_hold(key: str) -> None:
+    assert failing({name: value for name, value in HOLDS.items() if name != key})

@@ -58,7 +58,7 @@ def test_after_kill_9_the_next_start_removes_ours_and_only_ours(
         with pytest.raises(Unavailable):
             box.run(sh("exit 0"), {}, look)
     # Stdin closed with the process that fed it: what ran has ended by itself, not removed yet.
-    until(lambda: not any(found.running for found in ours("orphan")))
+    until(lambda: not any(found.running for found in ours("orphan", 0)))
     assert containers("orphan") == 2
     with service(tmp_path) as second:
         assert containers("orphan") == 0

@@ -11,6 +11,7 @@ import pytest
 
 from tests.worker.sandbox.running import job
 from worker.sandbox.protocol import (
+    Bounds,
     Broken,
     Cut,
     Inbox,
@@ -70,30 +71,37 @@ def test_words_on_stderr_are_bounded() -> None:
     assert inbox.said.endswith(b"end")
 
 
-CLEAN = {"code": 1, "oom": 0, "timed": False, "flooded": False, "forks": 0, "full": False}
+CLEAN = {"code": 1, "oom": 0, "timed": False, "flooded": False, "forks": 0, "full": []}
+
+
+BOUNDS = Bounds(seconds=9, memory=1 << 28, flood=4096)
+FULL = ["disk", 1 << 20]
 
 
 @pytest.mark.parametrize(
     ("head", "killed", "cut", "limit"),
     [
-        ({}, False, Cut.NONE, ""),
-        ({}, True, Cut.TIME, "memory"),
-        ({"oom": 1, "timed": True}, False, Cut.NONE, "memory"),
-        ({"code": 0, "oom": 2}, False, Cut.NONE, "memory"),
-        ({"timed": True, "forks": 5}, False, Cut.NONE, "time"),
-        ({}, False, Cut.TIME, "time"),
-        ({"flooded": True, "full": True}, False, Cut.NONE, "output"),
-        ({"forks": 3}, False, Cut.NONE, "pids"),
-        ({"full": True}, False, Cut.NONE, "disk"),
-        ({"full": True, "code": 0}, False, Cut.NONE, ""),
-        ({"code": -25}, False, Cut.NONE, "disk"),
-        ({"code": 153}, False, Cut.NONE, "disk"),
+        ({}, False, Cut.NONE, ("", 0)),
+        ({}, True, Cut.TIME, ("memory", 1 << 28)),
+        ({"oom": 1, "timed": True}, False, Cut.NONE, ("memory", 1 << 28)),
+        ({"code": 0, "oom": 2}, False, Cut.NONE, ("memory", 1 << 28)),
+        ({"timed": True, "forks": 5}, False, Cut.NONE, ("pids", 256)),
+        ({}, False, Cut.TIME, ("time", 9)),
+        ({"flooded": True, "full": FULL}, False, Cut.NONE, ("output", 4096)),
+        ({"forks": 3}, False, Cut.NONE, ("pids", 256)),
+        ({"full": FULL}, False, Cut.NONE, ("disk", 1 << 20)),
+        ({"full": ["inodes", 50]}, False, Cut.NONE, ("inodes", 50)),
+        ({"full": FULL, "code": 0}, False, Cut.NONE, ("", 0)),
+        ({"code": -25}, False, Cut.NONE, ("file-size", 256 << 20)),
+        ({"code": 153, "full": FULL}, False, Cut.NONE, ("file-size", 256 << 20)),
+        ({"oversized": True}, False, Cut.NONE, ("file-size", 256 << 20)),
+        ({"oversized": True, "code": 0}, False, Cut.NONE, ("", 0)),
     ],
 )
 def test_the_daemons_word_comes_first(
-    head: dict[str, Any], killed: bool, cut: Cut, limit: str
+    head: dict[str, Any], killed: bool, cut: Cut, limit: tuple[str, int]
 ) -> None:
-    assert limit_of({**CLEAN, **head}, killed_for_memory=killed, cut=cut) == limit
+    assert limit_of({**CLEAN, **head}, BOUNDS, killed_for_memory=killed, cut=cut) == limit
 
 
 def test_exit_codes_are_those_of_a_shell() -> None:
@@ -101,7 +109,7 @@ def test_exit_codes_are_those_of_a_shell() -> None:
 
 
 def test_a_command_that_did_not_start_has_no_exit_code() -> None:
-    found = outcome(Reply({"code": None, "error": "no such file"}, ()), 127, "")
+    found = outcome(Reply({"code": None, "error": "no such file"}, ()), 127, ("", 0))
     assert (found.exit_code, found.error, found.report) == (None, "no such file", None)
 
 
@@ -128,6 +136,7 @@ def test_the_program_needs_python_3_8_and_fits_an_argument() -> None:
         "ctypes",
         "json",
         "os",
+        "resource",
         "selectors",
         "signal",
         "stat",

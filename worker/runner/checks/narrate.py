@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.domain.check import CheckResult, Failure, Outcome, Standing
 from worker.runner.checks.output import cleaned, shortened, tail_of
 
@@ -10,14 +12,6 @@ FAILURES_SHOWN = 12
 TRACE_SHOWN = 8
 FAILURES_ROOM = 6_000  # of the text; the rest is for totals and the output's end
 
-LIMITS = {
-    "time": "timed out after {seconds} s; every process of it was killed",
-    "memory": "ran out of memory and was killed",
-    "pids": "started too many processes",
-    "disk": "filled its disk",
-    "output": "printed too much and was killed",
-}
-
 
 def narrate(result: CheckResult, outcome: Outcome, seconds: int, *, whole: bool) -> str:
     """At most 8,000 characters. A failing suite is a result, not an error of the tool."""
@@ -25,8 +19,8 @@ def narrate(result: CheckResult, outcome: Outcome, seconds: int, *, whole: bool)
     if whole:
         lines.append("This check cannot be narrowed: all of it ran.")
     if outcome.limit:
-        said = LIMITS.get(outcome.limit, f"hit its {outcome.limit} limit").format(seconds=seconds)
-        lines.append(f"The command {said}.")
+        known = replace(outcome, ceiling=outcome.ceiling or (outcome.limit == "time") * seconds)
+        lines.append(f"A limit ended or spoiled it: {known.limit_words}.")
     if outcome.error:
         lines.append(f"It could not be started: {shortened(cleaned(outcome.error))}")
     for name, kept, seen in zip(

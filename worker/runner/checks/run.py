@@ -182,6 +182,7 @@ def read_outcome(
         comparison=comparison,
         subset=subset_of(outcome, cases, known),
         parsed=heard.by,
+        limit=outcome.limit_words,
     )
 
 
@@ -193,6 +194,7 @@ def job_of(check: Check, argv: tuple[str, ...] = (), seconds: int = 0) -> Job:
         workdir=check.workdir,
         report=check.report,
         seconds=min(seconds, check.timeout) if seconds else check.timeout,
+        name=check.name,
     )
 
 

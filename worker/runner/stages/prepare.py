@@ -13,6 +13,7 @@ from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot
 from app.domain.state import Signal
+from worker.runner.checks.environment import set_up
 from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
 
 PAUSE = 30.0
@@ -20,7 +21,7 @@ PAUSE = 30.0
 
 def prepare(kit: CheckKit) -> Callable[[Run], Run]:
     """The stage for one held run. Raises `Halt` with BASE_LOST, BASE_INVALID, INTEGRITY, NO_CHECKS,
-    CONFIG_ERROR or NEEDS_OPERATOR, and `Park(SANDBOX)`."""
+    SETUP_FAILED, CONFIG_ERROR or NEEDS_OPERATOR, and `Park(SANDBOX)`."""
 
     def stage(run: Run) -> Run:
         contract = run.contract
@@ -32,6 +33,8 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         config = _config(kit, contract, tree, entries)
         checks, assumed = _checks(kit, config, tree, entries)
         image, profile = _image(kit, config.image)
+        image, told = set_up(kit, run.id, config, tree, entries, image)
+        assumed = (*assumed, *told)
         run = replace(run, snapshot=Snapshot(tree, image, profile, checks, assumed))
         return _baseline(kit, run, tree, image, checks).moved(Signal.DONE)
 
@@ -63,7 +66,7 @@ def _config(kit: CheckKit, contract: Contract, tree: str, entries: tuple[Entry, 
         raise _other(
             f"{CONFIG_PATH} was read at admission and cannot be read now: {error}"
         ) from None
-    if (config.checks, config.paths) != (contract.config.checks, contract.config.paths):
+    if replace(config, assumed=()) != replace(contract.config, assumed=()):
         raise _other(f"{CONFIG_PATH} says something else than what the run was admitted with")
     return config
 

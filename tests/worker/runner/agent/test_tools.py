@@ -291,7 +291,7 @@ def test_try_out_needs_a_check_for_a_test(w: World) -> None:
     [
         (ended(None, error="no such file"), "could not be started: no such file"),
         (ended(137, limit="time"), "stopped after 60 s"),
-        (ended(137, limit="memory"), "memory limit"),
+        (ended(137, limit="memory"), "out of memory"),
         (Outcome(0, "", 1, b"x" * 20_000, b"", (99_999, 0), None), "first part of 99999 bytes"),
     ],
 )

@@ -86,7 +86,7 @@ def _ending(outcome: Outcome, seconds: int) -> str:
     if outcome.limit == "time":
         return f"It was stopped after {seconds} s."
     if outcome.limit:
-        return f"It was stopped at its {outcome.limit} limit (exit code {outcome.exit_code})."
+        return f"A limit was hit: {outcome.limit_words} (exit code {outcome.exit_code})."
     return f"It ended with exit code {outcome.exit_code} after {outcome.ms} ms."
 
 

@@ -1,0 +1,227 @@
+"""Set-ups against the real engine and the real registries: what they reach, keep and leave behind.
+
+Nearly all run in seconds: steps need no tool that the default image lacks.
+"""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import Halt, Missing, Refused
+from app.domain.setup import SetupPlan, Step
+from tests.worker.sandbox.running import engine_or_skip, look, ours, sh, tar_of
+from tests.worker.sandbox.setting_up import role
+from worker.runner.boxes import SandboxClient
+from worker.sandbox.engine import Engine
+from worker.sandbox.setup_engine import image_labels
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+EMPTY = tar_of({})
+
+
+@pytest.fixture(scope="module")
+def mirror() -> Iterator[int]:
+    """A server on this machine's loopback: only the proxy can reach it, and only by name."""
+
+    class Says(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"from the mirror\n")
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Says) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory, mirror: int) -> Iterator[SandboxClient]:
+    engine_or_skip()
+    extra = {
+        "PATCHWARRANT_SETUP_HOSTS": f"localhost:{mirror} files.example.org",
+        "PATCHWARRANT_SETUP_ENV": f"MIRROR_URL=http://localhost:{mirror}/simple",
+        "PATCHWARRANT_SETUP_DISK_MIB": "64",
+        "PATCHWARRANT_SETUP_MEMORY_MIB": "512",
+    }
+    with role(tmp_path_factory.mktemp("sandbox"), extra) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def image(client: SandboxClient) -> str:
+    return client.image("")[0]
+
+
+def plan(*commands: str, **fields: object) -> SetupPlan:
+    steps = tuple(Step(f"step {index}", command) for index, command in enumerate(commands))
+    return replace(SetupPlan(steps=steps), **fields)  # type: ignore[arg-type]
+
+
+FETCH = "python3 -c \"import urllib.request as u; print(u.urlopen('{}', timeout=20).read())\""
+
+
+def test_what_steps_install_is_there_for_checks_and_links_lead_to_it(
+    client: SandboxClient, image: str
+) -> None:
+    wanted = plan(
+        "mkdir -p node_modules/a && cp wish node_modules/a/got && cp wish /usr/local/share/got",
+        files=(("wish", b"granted\n"),),
+        links=("node_modules",),
+        env={"MADE_BY": "set up"},
+    )
+    made = client.set_up("setup-1", image, wanted, look)
+    assert (made.error, made.reused) == ("", False)
+    assert b"== step 0" in made.log
+    job = sh("cat node_modules/a/got /usr/local/share/got src/x; echo $MADE_BY; ls -A; id -u")
+    outcome = client.certify("setup-1", made.image, job, tar_of({"src/x": b"tree\n"}), look)
+    assert outcome.stdout.split(b"\n") == [
+        *(b"granted", b"granted", b"tree", b"set up", b"node_modules", b"src", b"65534", b"")
+    ], outcome
+
+
+def test_equal_inputs_are_made_once_and_others_are_not_shared(
+    client: SandboxClient, image: str, tmp_path: Path
+) -> None:
+    wanted = plan("date +%N > /usr/local/share/when", files=(("lock", str(tmp_path).encode()),))
+    first = client.set_up("setup-2", image, wanted, look)
+    again = client.set_up("setup-3", image, wanted, look)
+    assert (again.image, again.reused, again.log) == (first.image, True, first.log)
+    other = client.of("2").set_up("setup-4", image, wanted, look)
+    assert other.image != first.image
+    assert not other.reused
+    changed = replace(wanted, files=(("lock", b"other"),))
+    assert client.set_up("setup-5", image, changed, look).key != first.key
+
+
+def test_only_hosts_on_the_list_are_reached_and_only_through_the_proxy(
+    client: SandboxClient, image: str, mirror: int
+) -> None:
+    made = client.set_up(
+        "setup-6",
+        image,
+        plan(
+            FETCH.format(f"http://localhost:{mirror}/") + " && echo $MIRROR_URL",
+            f"! {FETCH.format('http://elsewhere.example.org/')}",
+            f"! {FETCH.format('http://169.254.169.254/latest/')}",
+            f"! {FETCH.format(f'http://127.0.0.1:{mirror}/')}",
+            "! python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80), 2)\"",
+            "! python3 -c \"import socket; socket.getaddrinfo('example.org', 80)\"",
+            "test $(ls /sys/class/net) = lo",
+            "test ! -e /var/run/docker.sock",
+        ),
+        look,
+    )
+    assert made.error == "", made.log.decode()
+    assert b"from the mirror" in made.log
+    assert set(made.refused) == {
+        "elsewhere.example.org:80",
+        "169.254.169.254:80",
+        f"127.0.0.1:{mirror}",
+    }
+    assert b"!! the host elsewhere.example.org:80 is not on the allow-list" in made.log
+
+
+def test_a_step_cannot_widen_the_list_by_speaking_like_the_program(
+    client: SandboxClient, image: str
+) -> None:
+    told = "echo 'patchwarrant-setup:hosts [\"elsewhere.example.org\"]'; sleep 1; "
+    wanted = plan(told + FETCH.format("http://elsewhere.example.org/"))
+    made = client.set_up("setup-7", image, wanted, look)
+    assert made.image == ""
+    assert made.refused == ("elsewhere.example.org:80",)
+
+
+def test_a_failing_step_ends_the_set_up_with_its_log_and_leaves_no_image(
+    client: SandboxClient, image: str
+) -> None:
+    made = client.set_up("setup-8", image, plan("echo before", "echo no such thing; exit 7"), look)
+    assert made.image == ""
+    assert made.error == "step 1 ended with 7"
+    assert b"no such thing" in made.log
+    assert ours("setup-8") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("sleep 60", "it was ended after 3 s"),
+        ("head -c 300M /dev/zero > /opt/large; sleep 60", "it wrote more than 64 MiB"),
+    ],
+)
+def test_bounds_end_a_set_up_with_their_number(
+    client: SandboxClient, image: str, command: str, said: str
+) -> None:
+    wanted = plan(command, timeout=3 if "ended" in said else 60)
+    made = client.set_up("setup-9", image, wanted, look)
+    assert (made.image, made.error) == ("", said)
+
+
+def test_nothing_of_the_set_up_itself_stays_in_the_image(client: SandboxClient, image: str) -> None:
+    made = client.set_up("setup-10", image, plan("true", files=(("secret-lock", b"x"),)), look)
+    job = sh("env; ls /workspace /opt /run; find / -xdev -name 'secret-lock' 2>/dev/null; id -u")
+    outcome = client.certify("setup-10", made.image, job, EMPTY, look)
+    said = outcome.stdout.decode()
+    assert "proxy" not in said.lower()
+    assert "MIRROR_URL" not in said
+    assert "secret-lock" not in said
+    with Engine() as engine:
+        assert image_labels(engine, made.image)["patchwarrant.base"] == image
+
+
+def test_checks_in_the_environment_have_no_network_and_a_root_owned_system(
+    client: SandboxClient, image: str
+) -> None:
+    made = client.set_up("setup-11", image, plan("touch /usr/local/share/mine"), look)
+    job = sh("ls /sys/class/net; touch /usr/local/share/mine && echo written; stat -c %u /usr/bin")
+    outcome = client.certify("setup-11", made.image, job, EMPTY, look)
+    assert outcome.stdout == b"lo\n0\n"
+
+
+def test_a_cancelled_run_ends_its_set_up(client: SandboxClient, image: str) -> None:
+    looks = 0
+
+    def cancelled() -> None:
+        nonlocal looks
+        looks += 1
+        if looks > 2:
+            raise Halt("cancelled", "a person cancelled")  # type: ignore[arg-type]
+
+    with pytest.raises(Halt):
+        client.set_up("setup-12", image, plan("sleep 50"), cancelled)
+    end = time.monotonic() + 20
+    while ours("setup-12") and time.monotonic() < end:
+        time.sleep(0.1)
+    assert ours("setup-12") == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (plan("true", hosts=("evil.example.org",)), "not one that the operator allows"),
+        (plan("true", links=("../x",)), "not a plain path"),
+        (plan("true", files=(("../x", b""),)), "not a plain path"),
+        (plan("true", packages=("a;b",)), "not valid"),
+        (SetupPlan(steps=(Step("x", "true", "/etc"),)), "not a plain path"),
+    ],
+)
+def test_what_a_caller_may_not_ask_for_is_refused(
+    client: SandboxClient, image: str, wanted: SetupPlan, said: str
+) -> None:
+    with pytest.raises((Refused, Missing), match=said):
+        client.set_up("setup-13", image, wanted, look)
+
+
+def test_egress_that_the_operator_allows_is_let_through(client: SandboxClient, image: str) -> None:
+    made = client.set_up("setup-14", image, plan("true", hosts=("files.example.org",)), look)
+    assert made.error == ""

@@ -1,0 +1,153 @@
+"""The places where the sandbox listens: a closed unix socket, and TLS with client certificates."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+import ssl
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+
+from app.domain.errors import Refused
+
+GRACE_SECONDS = 1  # running checks are stopped, not waited for: their runs come back
+FILES = ("ca.pem", "cert.pem", "key.pem")
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Where callers from other machines come in: `host:port`, and a folder with ca.pem (who signs
+    the callers' certificates), cert.pem and key.pem (the sandbox's own)."""
+
+    address: str
+    certs: str
+
+
+@contextlib.contextmanager
+def place(path: Path) -> Iterator[None]:
+    """The socket's folder, closed to others and held by this process alone.
+
+    Raises `Refused` where it is open to others or another sandbox holds it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = path.parent.stat()
+    if folder.st_uid != os.geteuid() or folder.st_mode & 0o077:
+        raise Refused(
+            f"the folder {path.parent} of the sandbox's socket must belong to this user and be "
+            f"closed to others; type: chmod 700 {path.parent}"
+        )
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(f"a sandbox already runs on {path}; stop that one first") from None
+        yield
+
+
+@contextlib.contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
+    """The listening socket, 0600; who holds the place may replace what lies there."""
+    path.unlink(missing_ok=True)
+    made = socket.socket(socket.AF_UNIX)
+    try:
+        before = os.umask(0o177)
+        try:
+            made.bind(str(path))
+        finally:
+            os.umask(before)
+        made.listen(128)
+        made.setblocking(False)
+        yield made
+    finally:
+        made.close()
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def far(remote: Remote | None) -> Iterator[tuple[socket.socket, ssl.SSLContext] | None]:
+    """The listening TCP socket and its TLS, None without a remote door. Raises `Refused`."""
+    if remote is None:
+        yield None
+        return
+    context = tls(remote.certs)
+    host, _, port = remote.address.rpartition(":")
+    try:
+        made = socket.create_server((host.strip("[]"), int(port)), family=_family(host), backlog=64)
+    except (OSError, ValueError, OverflowError) as error:
+        raise Refused(
+            f"the sandbox cannot listen on {remote.address!r} ({error}); "
+            "PATCHWARRANT_SANDBOX_LISTEN should read address:port"
+        ) from error
+    with made:
+        made.setblocking(False)
+        yield made, context
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def tls(certs: str) -> ssl.SSLContext:
+    """TLS 1.3 that takes nobody without a certificate of the CA. Raises `Refused`."""
+    folder = Path(certs)
+    missing = [name for name in FILES if not certs or not (folder / name).is_file()]
+    if missing:
+        raise Refused(
+            f"PATCHWARRANT_SANDBOX_TLS={certs} lacks {', '.join(missing)}; without them nobody "
+            "could tell who calls"
+        )
+    if (folder / "key.pem").stat().st_mode & 0o077:
+        raise Refused(f"{folder / 'key.pem'} is open to others; type: chmod 600 {folder}/key.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+        context.load_verify_locations(folder / "ca.pem")
+    except (OSError, ssl.SSLError) as error:
+        raise Refused(f"the certificates in {folder} cannot be read: {error}") from error
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+class _Beside(uvicorn.Server):
+    """A second server of one process: signals belong to the first."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _config(app: Starlette, lifespan: str) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on" if lifespan == "on" else "off",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+async def answer(
+    app: Starlette, near: socket.socket, beyond: tuple[socket.socket, ssl.SSLContext] | None
+) -> None:
+    """Serve both doors until a signal ends the first."""
+    first = uvicorn.Server(_config(app, "on"))
+    if beyond is None:
+        await first.serve(sockets=[near])
+        return
+    config = _config(app, "off")
+    context = beyond[1]
+    config.ssl_context_factory = lambda *_: context
+    second = _Beside(config)
+    aside = asyncio.create_task(second.serve(sockets=[beyond[0]]))
+    try:
+        await first.serve(sockets=[near])
+    finally:
+        second.should_exit = True
+        await aside

@@ -1,0 +1,57 @@
+"""The environments that checks run in: made by set-ups, found again by an image's labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from worker.sandbox.answer import Answer, Body, Work
+from worker.sandbox.service import Rooms, decoded
+from worker.sandbox.setup import Setups, environment_of, linked
+from worker.sandbox.setup_wire import SetupHeader, plan_of, setup_head
+from worker.sandbox.wire import Head
+
+TREE_CAP = 64 << 20  # bytes of the tar that a set-up is handed
+
+
+@dataclass
+class SetupRoom:
+    """The endpoint of set-ups, beside the rooms of checks."""
+
+    rooms: Rooms
+    setups: Setups
+    prefixes: dict[str, bytes] = field(default_factory=dict)
+
+    async def make(self, request: Request) -> Response | Answer:
+        """POST /setups."""
+        return await self.rooms.with_body(request, self._make)
+
+    async def _make(self, body: Body) -> Work:
+        header = decoded(await body.header(), SetupHeader)
+        source, _ = await body.spool(TREE_CAP)
+
+        def work(cancelled: Callable[[], bool]) -> Head:
+            with source, self.rooms.live.check(header.run) as stop:
+
+                def over() -> bool:
+                    return cancelled() or stop.is_set()
+
+                self.rooms.images.check(header.image)
+                plan = plan_of(header.plan, source)
+                made = self.setups.make(header.run, header.image, header.tenant, plan, over)
+                if made.image:
+                    self.rooms.images.check(made.image)
+                    self.rooms.maker.pool.want(made.image, self.rooms.ceilings.box_largest)
+                return setup_head(made, self.rooms.maker.profile)
+
+        return work
+
+    def prefix(self, image: str) -> bytes:
+        """Members of a tar to put before each tree in `image`: what set-up made for it."""
+        if image not in self.prefixes:
+            links = environment_of(self.rooms.maker, image)["links"]
+            self.prefixes[image] = linked([str(one) for one in links])
+        return self.prefixes[image]

@@ -1,0 +1,447 @@
+"""Makes environments: a base image, the bytes of a plan, and what the plan installs, by key.
+
+A key names base image, plan, files, builder and scope; what it names is made once, never changed,
+and used by every check of every run with the same inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import shutil
+import signal
+import subprocess  # noqa: TID251 - the proxy is a process of its own
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from app.domain.errors import Missing, Refused, Unavailable
+from app.domain.setup import HOME, SetupOutcome, SetupPlan
+from worker.sandbox.allow_list import HOST
+from worker.sandbox.cell import Maker
+from worker.sandbox.profile import GIB, LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
+from worker.sandbox.setup_engine import Bounds, Builder, Ended, builder, image_labels, profile
+
+REPOSITORY = "patchwarrant-setup"
+LABEL_SETUP = "patchwarrant.setup"
+LABEL_BASE = "patchwarrant.base"
+LABEL_PLACES = "patchwarrant.environment"
+REGISTRIES = Path(__file__).resolve().parents[2] / "manifests" / "sandbox" / "registries.json"
+PROGRAM = Path(__file__).with_name("setup_program.py").read_text(encoding="utf-8")
+MARK = b"patchwarrant-setup:"
+LOG_HALF = 256 << 10  # bytes kept of a log's head, and of its tail
+PROXY_START = 15.0  # seconds
+ENDING = 600  # seconds that a builder may live on, for the commit, before the keeper takes it
+Say = Callable[[str], None]
+_URL = re.compile(r"https?://(?P<secret>[^/@\s]*@)?(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)")
+
+
+@dataclass(frozen=True)
+class SetupRules:
+    """The operator's word on set-ups.
+
+    `hosts` are let through besides the usual registries, and are those that a repository's `egress`
+    may name (`*`: any name); `certificates` is a PEM bundle for the builder alone; `environment`
+    holds mirror settings for the builder alone; `shared` lets installations use each other's
+    images. `seconds`, `memory` and `disk` bound one builder, `at_once` their number.
+    """
+
+    on: bool = True
+    hosts: tuple[str, ...] = ()
+    certificates: bytes = b""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    shared: bool = False
+    seconds: int = 1800
+    memory: int = 4 * GIB
+    disk: int = 8 * GIB
+    at_once: int = 2
+
+    def __post_init__(self) -> None:
+        for name, value in self.environment.items():
+            found = _URL.search(value)
+            if found and found["secret"]:
+                raise Refused(
+                    f"the set-up's variable {name} holds a user name or password; set-ups get no "
+                    "credentials: use a mirror that needs none"
+                )
+        for host in self.hosts:
+            if host != "*" and not HOST.fullmatch(host):
+                raise Refused(f"{host!r} is no host name for set-ups")
+
+
+@dataclass
+class Log:
+    """The head and the tail of what a builder printed, and the lines that speak to us."""
+
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    seen: int = 0
+    line: bytearray = field(default_factory=bytearray)
+
+    def feed(self, piece: bytes) -> list[tuple[str, str]]:
+        """Keep what is for people; what is for us as (word, JSON)."""
+        told = []
+        for part in piece.splitlines(keepends=True):
+            self.line += part
+            if not part.endswith(b"\n") and len(self.line) < (1 << 16):
+                continue
+            line = bytes(self.line)
+            self.line.clear()
+            if line.startswith(MARK):
+                word, _, rest = line[len(MARK) :].decode("utf-8", "replace").partition(" ")
+                told.append((word.strip(), rest))
+            else:
+                self._keep(line)
+        return told
+
+    def say(self, words: str) -> None:
+        self._keep(f"{words}\n".encode())
+
+    def _keep(self, line: bytes) -> None:
+        self.seen += len(line)
+        room = LOG_HALF - len(self.head)
+        self.head += line[:room] if room > 0 else b""
+        self.tail += line[max(room, 0) :]
+        del self.tail[: max(0, len(self.tail) - LOG_HALF)]
+
+    def bytes_of(self) -> bytes:
+        left = self.seen - len(self.head) - len(self.tail)
+        gap = f"\n[... {left} bytes left out ...]\n".encode() if left > 0 else b""
+        return bytes(self.head) + gap + bytes(self.tail)
+
+
+@dataclass
+class Setups:
+    """Environments of one service. `prove` runs the self-test in a new image; `state` keeps logs;
+    `resolve` gives the id of a service's image within the operator's list."""
+
+    maker: Maker
+    rules: SetupRules
+    state: Path
+    prove: Callable[[str], None]
+    resolve: Callable[[str], str]
+    locks: dict[str, threading.Lock] = field(default_factory=dict)
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.slots = threading.BoundedSemaphore(self.rules.at_once)
+
+    def make(
+        self, run: str, base: str, scope: str, plan: SetupPlan, cancelled: Callable[[], bool]
+    ) -> SetupOutcome:
+        """The environment of a plan over a base image, made now unless it is there.
+
+        `scope` names whom the image belongs to. A step that fails is an outcome without image.
+        Tools and distribution packages are a layer of their own below the steps, which further
+        set-ups stand on. Raises `Refused` for what the operator does not allow, `Unavailable`,
+        `Missing` (410)."""
+        if not self.rules.on:
+            raise Refused("this installation does no set-up; name an image that has it all", 403)
+        self._allowed(plan)
+        layer = None
+        if plan.steps and (plan.tools or plan.packages):
+            below = SetupPlan(plan.tools, plan.packages, hosts=plan.hosts, timeout=plan.timeout)
+            layer = self.make(run, base, scope, below, cancelled)
+            if not layer.image:
+                return layer
+            base, plan = layer.image, replace(plan, tools=(), packages=())
+        services = [
+            {"name": s.name, "image": self.resolve(s.image), "port": s.port, "env": dict(s.env),
+             "ready": list(s.ready), "timeout": s.timeout}
+            for s in plan.services
+        ]  # fmt: skip
+        places = json.dumps({"links": list(plan.links), "services": services}, sort_keys=True)
+        key = self.key(base, scope, plan, places)
+        with self._alone(key):
+            if image := self._there(key):
+                made = SetupOutcome(image, key, 0, True, self._log(key))
+            else:
+                with self._place():
+                    made = self._built(run, base, key, plan, places, cancelled)
+        if layer is None:
+            return made
+        return replace(
+            made,
+            ms=layer.ms + made.ms,
+            reused=layer.reused and made.reused,
+            log=layer.log + made.log,
+            refused=(*layer.refused, *made.refused),
+        )
+
+    def key(self, base: str, scope: str, plan: SetupPlan, places: str) -> str:
+        """SHA-256 over everything that decides the image."""
+        mirrors = dict(sorted(self.rules.environment.items()))
+        told = [base, "" if self.rules.shared else scope, plan.digest(), places, mirrors]
+        told.append(profile(PROGRAM))
+        return hashlib.sha256(json.dumps(told, separators=(",", ":")).encode()).hexdigest()
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        if not self.slots.acquire(blocking=False):
+            raise Unavailable("all places for set-ups are in use", 5.0)
+        try:
+            yield
+        finally:
+            self.slots.release()
+
+    def _there(self, key: str) -> str:
+        with suppress(Missing):
+            return self.maker.engine.image_id(f"{REPOSITORY}:{key}")
+        return ""
+
+    @contextmanager
+    def _alone(self, key: str) -> Iterator[None]:
+        with self.guard:
+            lock = self.locks.setdefault(key, threading.Lock())
+        with lock:
+            yield
+
+    def _allowed(self, plan: SetupPlan) -> None:
+        if "*" in self.rules.hosts:
+            return
+        for host in plan.hosts:
+            fits = any(
+                host == one or (one.startswith("*.") and host.endswith(one[1:]))
+                for one in self.rules.hosts
+            )
+            if not fits:
+                raise Refused(
+                    f"the host {host!r} of `egress` is not one that the operator allows for "
+                    "set-ups (PATCHWARRANT_SETUP_HOSTS)",
+                    403,
+                )
+
+    def _log(self, key: str) -> bytes:
+        with suppress(OSError):
+            return (self.state / f"{key}.log").read_bytes()
+        return b""
+
+    def _built(
+        self,
+        run: str,
+        base: str,
+        key: str,
+        plan: SetupPlan,
+        places: str,
+        cancelled: Callable[[], bool],
+    ) -> SetupOutcome:
+        started = time.monotonic()
+        log = Log()
+        bounds = Bounds(min(plan.timeout, self.rules.seconds), self.rules.memory, self.rules.disk)
+        labels = {
+            LABEL_RUN: run,
+            LABEL_OWNER: self.maker.owner,
+            LABEL_DEADLINE: str(int(self.maker.clock() + bounds.seconds + ENDING)),
+        }
+        image, error = "", ""
+        with _folder() as seen:
+            hosts = Hosts(seen, listed(plan.ecosystems), self.rules, plan.hosts)
+            if self.rules.certificates:
+                (seen / "certificates.pem").write_bytes(self.rules.certificates)
+            with (
+                _proxy(seen),
+                builder(self.maker.engine, base, PROGRAM, bounds, str(seen), labels) as made,
+            ):
+                error = self._ran(made, plan, hosts, log, cancelled)
+                if not error:
+                    image = made.commit(REPOSITORY, key, _changes(base, key, plan, places))
+            refused = hosts.refused()
+        for host in refused:
+            log.say(f"!! the host {host} is not on the allow-list and was not reached")
+        kept = log.bytes_of()
+        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self.state / f"{key}.log").write_bytes(kept)
+        if image:
+            self.prove(image)
+        ms = round((time.monotonic() - started) * 1000)
+        return SetupOutcome(image, key, ms, False, kept, error, refused)
+
+    def _ran(
+        self,
+        made: Builder,
+        plan: SetupPlan,
+        hosts: Hosts,
+        log: Log,
+        cancelled: Callable[[], bool],
+    ) -> str:
+        """Run the steps; "" when all of them succeeded, else which did not and how."""
+        made.put(packed(plan, self.rules))
+        said: dict[str, str] = {}
+
+        def heard(piece: bytes) -> None:
+            for word, rest in log.feed(piece):
+                said[word] = rest
+                if word == "hosts" and "steps" not in said:  # afterwards others speak
+                    hosts.learn(rest)
+
+        try:
+            code = made.follow(heard, cancelled)
+        except Ended as ended:
+            log.say(f"!! the set-up did not end by itself: {ended}")
+            return str(ended)
+        if code == 0 and "done" in said:
+            return ""
+        with suppress(ValueError, TypeError, KeyError):
+            title, status = json.loads(said["failed"])
+            return f"{title} ended with {status}"
+        return f"it ended with {code}"
+
+
+@dataclass
+class Hosts:
+    """The allow-list of one builder, in the file that the proxy reads."""
+
+    seen: Path
+    fixed: tuple[str, ...]
+    rules: SetupRules
+    asked: tuple[str, ...]
+    learned: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._write()
+
+    def learn(self, told: str) -> None:
+        """What the clients in the image say that they are set to; addresses and ports are not
+        taken from there."""
+        with suppress(ValueError, TypeError):
+            names = [str(one).lower() for one in json.loads(told)]
+            fitting = [one for one in names if HOST.fullmatch(one) and ":" not in one]
+            self.learned = tuple(dict.fromkeys([*self.learned, *fitting]))[:200]
+        self._write()
+
+    def refused(self) -> tuple[str, ...]:
+        with suppress(OSError):
+            lines = (self.seen / "refused").read_text(encoding="utf-8", errors="replace").split()
+            return tuple(dict.fromkeys(lines))[:20]
+        return ()
+
+    def _write(self) -> None:
+        own = [one for one in self.rules.hosts if one != "*"]
+        mirrors = [m["host"] for v in self.rules.environment.values() for m in _URL.finditer(v)]
+        every = (*self.fixed, *own, *mirrors, *self.asked, *self.learned)
+        made = self.seen / "hosts.new"
+        made.write_text("\n".join(dict.fromkeys(every)) + "\n", encoding="utf-8")
+        made.replace(self.seen / "hosts")
+
+
+def listed(ecosystems: tuple[str, ...], table: Path = REGISTRIES) -> tuple[str, ...]:
+    """The usual registries of ecosystems whose clients cannot tell them."""
+    known: dict[str, list[str]] = json.loads(table.read_text(encoding="utf-8"))["hosts"]
+    return tuple(host for name in ecosystems for host in known.get(name, ()))
+
+
+def packed(plan: SetupPlan, rules: SetupRules) -> bytes:
+    """The builder's input as a tar: the plan and the files that set-up sees."""
+    told = {
+        "env": dict(plan.env),
+        "builder_env": dict(rules.environment),
+        "certificates": bool(rules.certificates),
+        "packages": list(plan.packages),
+        "tools": [
+            {"name": t.name, "probe": t.probe, "packages": list(t.packages), "install": t.install}
+            for t in plan.tools
+        ],
+        "steps": [{"title": s.title, "run": s.run, "folder": s.folder} for s in plan.steps],
+        "links": list(plan.links),
+    }
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        start = "opt/.patchwarrant-setup"
+        for folder in ("opt", start, f"{start}/tree"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        files = [("plan.json", json.dumps(told).encode())]
+        files += [(f"tree/{path}", data) for path, data in plan.files]
+        for name, data in files:
+            entry = tarfile.TarInfo(f"{start}/{name}")
+            entry.size, entry.mode = len(data), 0o644
+            tar.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def _changes(base: str, key: str, plan: SetupPlan, places: str) -> list[str]:
+    """How the image differs from its container: a check's settings, and what it was made of."""
+    lines = [f"USER {USER}", f"WORKDIR {WORKSPACE}", "ENTRYPOINT []", 'CMD ["/bin/sh"]']
+    lines += [f"ENV {name}={json.dumps(value)}" for name, value in sorted(plan.env.items())]
+    for label, value in ((LABEL_SETUP, key), (LABEL_BASE, base), (LABEL_PLACES, places)):
+        lines.append(f"LABEL {label}={json.dumps(value)}")
+    return [line.replace("$", "\\$") for line in lines]
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """What the builder sees of this machine: the proxy's socket and the list of hosts."""
+    made = Path(tempfile.mkdtemp(prefix="pw-setup-"))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def _proxy(folder: Path) -> Iterator[None]:
+    """The proxy as a process of its own, without this process's environment."""
+    words = [sys.executable, "-m", "worker.sandbox.proxy", str(folder)]
+    root = str(Path(__file__).resolve().parents[2])
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": root, "HOME": str(folder), "LANG": "C.UTF-8"}
+    with subprocess.Popen(  # noqa: S603 - our own program
+        words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            end = time.monotonic() + PROXY_START
+            while not (folder / "proxy.sock").exists():
+                if process.poll() is not None or time.monotonic() > end:
+                    process.kill()
+                    said = process.stderr.read() if process.stderr else b""
+                    raise Unavailable(f"the set-up's proxy did not start: {said[-500:]!r}")
+                time.sleep(0.02)
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def environment_of(maker: Maker, image: str) -> Mapping[str, list[object]]:
+    """`links` and `services` of an image, empty lists for one that no set-up made."""
+    told = image_labels(maker.engine, image).get(LABEL_PLACES, "")
+    return json.loads(told) if told else {"links": [], "services": []}
+
+
+def linked(links: list[str]) -> bytes:
+    """Members of a tar that lay links into a workspace; to be put before a tree's own."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        made: set[str] = set()
+        for link in links:
+            parts = link.split("/")[:-1]
+            for depth in range(len(parts)):
+                folder = "/".join(parts[: depth + 1])
+                if folder not in made:
+                    made.add(folder)
+                    entry = tarfile.TarInfo(folder)
+                    entry.type, entry.mode, entry.uid, entry.gid = (
+                        tarfile.DIRTYPE,
+                        0o755,
+                        65534,
+                        65534,
+                    )
+                    tar.addfile(entry)
+            entry = tarfile.TarInfo(link)
+            entry.type, entry.linkname = tarfile.SYMTYPE, f"{HOME}/deps/{link}"
+            entry.uid = entry.gid = 65534
+            tar.addfile(entry)
+        end = tar.offset
+    return out.getvalue()[:end]

@@ -1,0 +1,84 @@
+"""The operator's settings for set-ups, read at the sandbox's door."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+class Reader(Protocol):
+    """What is needed of a door."""
+
+    missing: list[str]
+
+    def text(self, name: str, default: str) -> str: ...
+
+    def number(self, name: str, default: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class SetupSettings:
+    """`hosts` besides the usual registries, `certificates` as PEM bytes, `environment` for the
+    builder alone; `memory` and `disk` in bytes."""
+
+    on: bool = True
+    hosts: tuple[str, ...] = ()
+    certificates: bytes = b""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    shared: bool = False
+    seconds: int = 1800
+    memory: int = 4 << 30
+    disk: int = 8 << 30
+
+
+def setup(door: Reader) -> SetupSettings:
+    """What is wrong is added to the door's list."""
+    return SetupSettings(
+        on=_yes(door.text("PATCHWARRANT_SETUP", "yes")),
+        hosts=tuple(door.text("PATCHWARRANT_SETUP_HOSTS", "").replace(",", " ").split()),
+        certificates=_pem(door),
+        environment=_pairs(door),
+        shared=_yes(door.text("PATCHWARRANT_SETUP_SHARED", "no")),
+        seconds=int(door.number("PATCHWARRANT_SETUP_SECONDS", 1800)),
+        memory=int(door.number("PATCHWARRANT_SETUP_MEMORY_MIB", 4096)) << 20,
+        disk=int(door.number("PATCHWARRANT_SETUP_DISK_MIB", 8192)) << 20,
+    )
+
+
+def _yes(text: str) -> bool:
+    return text.lower() in ("1", "yes", "true", "on")
+
+
+def _pem(door: Reader) -> bytes:
+    name = "PATCHWARRANT_SETUP_CERTIFICATES"
+    path = door.text(name, "")
+    if not path:
+        return b""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        door.missing.append(f"{name}: {path} cannot be read: {error}")
+        return b""
+    if b"-----BEGIN CERTIFICATE-----" not in data:
+        door.missing.append(f"{name}: {path} holds no certificate in PEM form")
+    return data
+
+
+def _pairs(door: Reader) -> dict[str, str]:
+    """`NAME=value` words, quoted as a shell would."""
+    name = "PATCHWARRANT_SETUP_ENV"
+    found: dict[str, str] = {}
+    try:
+        words = shlex.split(door.text(name, ""))
+    except ValueError as error:
+        door.missing.append(f"{name}: {error}")
+        return found
+    for word in words:
+        key, sign, value = word.partition("=")
+        if not sign or not key.isidentifier():
+            door.missing.append(f"{name}: NAME=value words are wanted, not {word!r}")
+        found[key] = value
+    return found
