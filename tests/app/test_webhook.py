@@ -304,7 +304,9 @@ def test_real_deliveries_are_taken_or_ignored(port: int, redis: Redis) -> None:
     for entry in entries:
         body = (folder / entry["file"]).read_bytes()
         status, answer = post(port, body, event=entry["event"])
-        assert (status, list(answer)) == (202, ["ignored"]), entry["file"]
+        assert status == 202, entry["file"]
+        key = answer.get("accepted", answer.get("known", ""))
+        assert "ignored" in answer or key.startswith("nudge:"), entry["file"]
     assert redis.dbsize() == 0
 
 
