@@ -54,6 +54,7 @@ class Reason(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
+    PLAN_UNAPPROVED = "plan-unapproved"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"
 
@@ -66,6 +67,7 @@ class Waiting(StrEnum):
     MODEL = "waiting-model"
     CAPACITY = "waiting-capacity"
     ANSWER = "waiting-answer"
+    PLAN = "waiting-plan"
 
 
 class Stop(Exception):

@@ -79,10 +79,21 @@ class RepoConfig:
     paths: PathRules = PathRules()
     limits: dict[str, int] | None = None
     on_stop: OnStop = OnStop.DRAFT
+    plan_approval: bool = False
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
-KEYS = ("version", "base", "image", "interpreter", "checks", "paths", "limits", "on_stop")
+KEYS = (
+    "version",
+    "base",
+    "image",
+    "interpreter",
+    "checks",
+    "paths",
+    "limits",
+    "on_stop",
+    "plan_approval",
+)
 CHECK_KEYS = (
     "name",
     "run",
@@ -112,7 +123,6 @@ NOT_YET = (
     "caps",
     "roles",
     "bots",
-    "plan_approval",
     "approval",
     "publish",
     "ci",
@@ -143,6 +153,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         paths=_paths(mapping.get("paths", {})),
         limits=_limits(mapping["limits"]) if "limits" in mapping else None,
         on_stop=OnStop(_one_of(mapping.get("on_stop", "draft"), "on_stop", tuple(OnStop))),
+        plan_approval=_flag(mapping.get("plan_approval", False), "plan_approval"),
     )
 
 
@@ -394,6 +405,12 @@ def _number(value: Any, where: str, low: int, high: int) -> int:
     if not low <= value <= high:
         fits = f"only {low}" if low == high else f"from {low} to {high}"
         raise ConfigError(f"`{where}`: {fits} is possible, not {value}")
+    return value
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"`{where}`: true or false is wanted, not {_kind(value)}")
     return value
 
 

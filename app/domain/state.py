@@ -11,6 +11,7 @@ class Kind(StrEnum):
     """What a run is for."""
 
     FIX = "fix"
+    EXPLAIN = "explain"  # a read-only answer: where the code is and what would be done
 
 
 class Role(StrEnum):
@@ -87,7 +88,20 @@ _FIX: dict[tuple[State, Signal], State] = {
     (State.PUBLISH, Signal.HALT): State.HALTED,
 }
 
-MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {Kind.FIX: _FIX}
+_EXPLAIN: dict[tuple[State, Signal], State] = {
+    (State.ADMIT, Signal.DONE): State.PREPARE,
+    (State.PREPARE, Signal.DONE): State.LOCATE,
+    (State.LOCATE, Signal.MORE): State.LOCATE,
+    (State.LOCATE, Signal.DONE): State.COMPLETE,
+    (State.ADMIT, Signal.HALT): State.HALTED,
+    (State.PREPARE, Signal.HALT): State.HALTED,
+    (State.LOCATE, Signal.HALT): State.HALTED,
+}
+
+MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {
+    Kind.FIX: _FIX,
+    Kind.EXPLAIN: _EXPLAIN,
+}
 
 
 def move(kind: Kind, state: State, signal: Signal) -> State:

@@ -24,7 +24,7 @@ _ACTIONS = ("labeled", "opened")  # not a set: what is asked for may be any JSON
 _FOREIGN = ("comment", "pull_request", "discussion", "review")
 # Event -> actions that may change what a run may do; all else of them is ignored.
 _NUDGES: dict[str, tuple[str, ...]] = {
-    "issues": ("closed", "deleted", "transferred", "unlabeled"),
+    "issues": ("closed", "deleted", "edited", "transferred", "unlabeled"),
     "pull_request": ("closed",),
     "installation": ("deleted", "suspend"),
     "installation_repositories": ("removed",),
@@ -195,7 +195,7 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
         title="",
         body="",
         author=GHOST,
-        updated_at="",
+        updated_at=_text(thread or {}, "updated_at")[:40],
         pull=name == "pull_request" or (thread or {}).get("pull_request") is not None,
         told=f"{name}.{action}",
         branch=_text(head, "ref") if head is not None else "",

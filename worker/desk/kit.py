@@ -37,7 +37,8 @@ class DeskKit:
     `event` finds the signed trigger; `config_of` reads the configuration file's bytes and raises
     `ConfigError`; `statement` makes the in-toto statement's bytes of a run and a commit, `sign`
     its DSSE envelope; `paused` says whether the operator paused all work; `now` is Redis
-    milliseconds. `owners` is the operator's allow-list in lower case; empty refuses all.
+    milliseconds; `last_edit` says when and by whom an issue's text was edited. `owners` is the
+    operator's allow-list in lower case; empty refuses all.
     """
 
     hold: Hold
@@ -51,6 +52,7 @@ class DeskKit:
     now: Callable[[], int]
     owners: frozenset[str]
     ceiling: Limits
+    last_edit: Callable[[int, int], tuple[str, str]] = lambda _repository, _issue: ("", "")
 
 
 def envelope_bytes(envelope: dict[str, Any]) -> bytes:

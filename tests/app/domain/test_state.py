@@ -8,6 +8,8 @@ from app.domain.errors import IllegalMove
 from app.domain.state import ENDS, MOVES, OWNER, Kind, Role, Signal, State, move
 
 MODEL = {State.LOCATE, State.PLAN, State.EDIT}
+WRITING = {State.PLAN, State.EDIT, State.VERIFY, State.GATE, State.PUBLISH}
+STATES = {Kind.FIX: set(State), Kind.EXPLAIN: set(State) - WRITING}
 
 
 def reached(kind: Kind, start: State, without: State | None = None) -> set[State]:
@@ -30,8 +32,8 @@ def goes(state: State) -> set[State]:
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_state_is_reached_from_the_first_and_every_run_can_end(kind: Kind) -> None:
-    assert reached(kind, State.ADMIT) == set(State)
-    for state in State:
+    assert reached(kind, State.ADMIT) == STATES[kind]
+    for state in STATES[kind]:
         assert reached(kind, state) & ENDS
 
 
@@ -55,9 +57,14 @@ def test_the_only_way_into_publishing_is_the_gate() -> None:
     assert State.PUBLISH not in reached(Kind.FIX, State.ADMIT, without=State.GATE)
 
 
-def test_from_every_state_before_an_end_a_run_can_be_halted() -> None:
-    for state in set(State) - ENDS:
-        assert move(Kind.FIX, state, Signal.HALT) is State.HALTED
+@pytest.mark.parametrize("kind", list(Kind))
+def test_from_every_state_before_an_end_a_run_can_be_halted(kind: Kind) -> None:
+    for state in STATES[kind] - ENDS:
+        assert move(kind, state, Signal.HALT) is State.HALTED
+
+
+def test_an_explanation_can_neither_plan_nor_edit_nor_publish() -> None:
+    assert not set(MOVES[Kind.EXPLAIN].values()) & WRITING
 
 
 def test_partial_work_is_kept_only_from_where_there_can_be_some() -> None:
