@@ -8,6 +8,7 @@ genuine; 413 too long; 415 not plain JSON; 408 too slow; 400 not what it says it
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 from typing import Any, NotRequired, TypedDict
@@ -17,12 +18,13 @@ from starlette.types import Receive, Scope, Send
 
 from app import signature
 from app.domain.event import Event, Ignored
-from app.domain.triggers import Misfit, event_of
+from app.domain.triggers import READ, Misfit, event_of
 from app.inbox import Away, Inbox
 
 # GitHub's own limits make an `issues` body at most about 1.7 MB: 65,536 characters of text, each up
-# to 12 bytes when escaped, twice in an edit, and a hundred labels. We act on no other event.
-CAPS = {"issues": 2 << 20}
+# to 12 bytes when escaped, twice in an edit, and a hundred labels; a comment comes with the text of
+# its issue, a review comment with the code around it.
+CAPS = {"issues": 2 << 20} | dict.fromkeys(READ - {"issues"}, 3 << 20)
 CAP = 1 << 20
 SECONDS = 10.0  # for the whole body
 
@@ -55,6 +57,31 @@ class _Issue(TypedDict):
     pull_request: NotRequired[_Anything | None]
 
 
+class _Branch(TypedDict):
+    ref: NotRequired[str | None]
+
+
+class _Pull(TypedDict):
+    number: NotRequired[int | None]
+    title: NotRequired[str | None]
+    body: NotRequired[str | None]
+    updated_at: NotRequired[str | None]
+    user: NotRequired[_Account | None]
+    head: NotRequired[_Branch | None]
+
+
+class _Comment(TypedDict):
+    """A comment or a review."""
+
+    id: NotRequired[int | None]
+    body: NotRequired[str | None]
+    user: NotRequired[_Account | None]
+    path: NotRequired[str | None]
+    line: NotRequired[int | None]
+    pull_request_review_id: NotRequired[int | None]
+    performed_via_github_app: NotRequired[_Anything | None]
+
+
 class _Repository(TypedDict):
     id: NotRequired[int | None]
     name: NotRequired[str | None]
@@ -65,8 +92,8 @@ class _Installation(TypedDict):
     id: NotRequired[int | None]
 
 
-class _Issues(TypedDict):
-    """The parts of an `issues` body that we read; all else is skipped unread."""
+class _Told(TypedDict):
+    """The parts of a body that we read; all else is skipped unread."""
 
     action: NotRequired[str | None]
     issue: NotRequired[_Issue | None]
@@ -74,15 +101,16 @@ class _Issues(TypedDict):
     repository: NotRequired[_Repository | None]
     installation: NotRequired[_Installation | None]
     sender: NotRequired[_Account | None]
-    comment: NotRequired[_Anything | None]
-    pull_request: NotRequired[_Anything | None]
+    comment: NotRequired[_Comment | None]
+    pull_request: NotRequired[_Pull | None]
     discussion: NotRequired[_Anything | None]
-    review: NotRequired[_Anything | None]
+    review: NotRequired[_Comment | None]
+    repositories_removed: NotRequired[list[_Installation | None] | None]
 
 
 _read_all = msgspec.json.Decoder().decode
 _write = msgspec.json.Encoder().encode
-_issues = msgspec.json.Decoder(_Issues).decode
+_told = msgspec.json.Decoder(_Told).decode
 _anything = msgspec.json.Decoder(_Anything).decode
 
 
@@ -199,10 +227,10 @@ def _event(name: str, body: bytes | bytearray) -> Event | Ignored:
     """The event in a genuine body. Raises `ValueError` or `RecursionError` for what is no JSON
     object in UTF-8, or not what it was sent as."""
     body.decode()  # the decoder skips what we do not read, unread
-    if name != "issues":
+    if name not in READ:
         _anything(body)
         return event_of(name, {})
-    event = event_of(name, _issues(body))
+    event = event_of(name, _told(body), lambda: hashlib.sha256(body).hexdigest())
     if isinstance(event, Event):
         _strict(body)
     return event

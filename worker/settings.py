@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ MODEL = "claude-sonnet-5-5"
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SANDBOX_SOCKET = "/run/patchwarrant/sandbox.sock"
 STATE_FOLDER = "/var/lib/patchwarrant"
+CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
 
 
 class SettingsError(Exception):
@@ -51,6 +52,7 @@ class DeskSettings:
     workers: int
     lease_ms: int
     write_pause: float
+    caps: Mapping[str, int]  # runs an hour by scope
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,20 @@ class Door:
             return default
         return number
 
+    def caps(self, name: str, default: Mapping[str, int]) -> dict[str, int]:
+        """`scope=number` by commas over the defaults; an unknown scope or no number is said."""
+        found = dict(default)
+        for part in filter(None, (one.strip() for one in self.text(name, "").split(","))):
+            scope, _, value = part.partition("=")
+            if scope.strip() not in default or not value.strip().isdecimal():
+                self.missing.append(
+                    f"{name}: `scope=number` is wanted, not {part!r}; "
+                    f"scopes are {', '.join(default)}"
+                )
+                continue
+            found[scope.strip()] = int(value)
+        return found
+
     def secret(self, name: str, where: str) -> Secret:
         """From the file that `<name>_FILE` names, else from `name` itself, with a warning.
 
@@ -228,6 +244,7 @@ def desk(door: Door) -> DeskSettings:
         workers=int(door.number("PATCHWARRANT_DESK_WORKERS", 2)),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
         write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
+        caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
     )
     door.close()
     return made

@@ -118,6 +118,12 @@ def number_of(value: Any, where: str, low: int, high: int) -> int:
     return value
 
 
+def flag_of(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"`{where}`: true or false is wanted, not {kind_of(value)}")
+    return value
+
+
 def one_of(value: Any, where: str, known: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in known:
         raise ConfigError(f"`{where}`: one of {', '.join(known)} is wanted, not `{value}`")

@@ -23,6 +23,9 @@ class Request:
     author: str
     adopted_by: str
     updated_at: str
+    said: str = ""  # what the adopting person wrote with the command, part of `body`
+    adopted: tuple[str, ...] = ()  # links of comments that this person adopted, part of `body`
+    edited: str = ""  # "12 s before the trigger by mona", where the text was edited
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,4 @@ class Contract:
     config: RepoConfig
     config_source: str
     limits: Limits
+    plan_approval: bool = False  # nothing is edited before a person approved the plan

@@ -55,6 +55,7 @@ class Reason(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
+    PLAN_UNAPPROVED = "plan-unapproved"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"
 
@@ -67,6 +68,7 @@ class Waiting(StrEnum):
     MODEL = "waiting-model"
     CAPACITY = "waiting-capacity"
     ANSWER = "waiting-answer"
+    PLAN = "waiting-plan"
 
 
 class Stop(Exception):

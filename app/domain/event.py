@@ -29,16 +29,24 @@ class Person:
 
 
 class EventKind(StrEnum):
-    """What we were told about."""
+    """What we were told about. A nudge starts nothing: it only wakes a live re-read."""
 
     ISSUE_LABELED = "issue-labeled"
+    COMMENT = "comment"  # in the conversation of an issue or a pull request
+    REVIEW = "review"  # a review's own text
+    INLINE = "inline"  # on a line of a pull request's diff
+    NUDGE = "nudge"
 
 
 @dataclass(frozen=True)
 class Event:
     """A trigger as signed: title and body are the request's snapshot.
 
-    `key` is made from the signed body alone, since delivery headers are not signed.
+    `key` is made from the signed body alone, since delivery headers are not signed. `issue` is a
+    pull request's number where `pull` is true, 0 where a nudge is about no issue. `text` is a
+    comment as signed, `comment` its id; `path` and `line` are where an inline one stands. A nudge
+    says in `told` what happened (`issues.closed`), in `branch` a pull request's head as told, in
+    `repositories` the ids that an installation lost.
     """
 
     key: str
@@ -52,6 +60,14 @@ class Event:
     body: str
     author: Person
     updated_at: str
+    pull: bool = False
+    comment: int = 0
+    text: str = ""
+    path: str = ""
+    line: int = 0
+    told: str = ""
+    branch: str = ""
+    repositories: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
+from app.domain.commands import command_of
 from app.domain.contract import Criterion, Request
 from app.domain.errors import Halt, Reason
 from app.domain.event import Event
@@ -21,6 +23,8 @@ BODY_CAP = 60_000
 LINE_CAP = 2_000
 TEXT_CAP = 500  # characters of one criterion
 COUNT_CAP = 50
+FILES = 8  # files of an explicit list, as many as a plan may declare
+ADOPTED = 10  # comments that one request may adopt
 
 CHECKLIST = "checklist"
 HEADING = "heading"
@@ -28,6 +32,7 @@ EXPECTED_ACTUAL = "expected-actual"
 TRACEBACK = "traceback"
 REPRODUCTION = "reproduction"
 FAILING_TEST = "failing-test"
+COMMENT = "comment"
 REPRODUCTIONS = frozenset({EXPECTED_ACTUAL, TRACEBACK, REPRODUCTION, FAILING_TEST})
 
 _CRITERIA = frozenset(
@@ -67,6 +72,17 @@ _STEPS = frozenset(
         "example",
     }
 )
+_FILES = frozenset(
+    {
+        "files that may change",
+        "allowed files",
+        "allowed paths",
+        "permitted files",
+        "permitted paths",
+        "paths",
+        "files to change",
+    }
+)
 _NAMES = _CRITERIA | _EXPECTED | _ACTUAL | _STEPS
 _PLACEHOLDERS = frozenset({"", "no response", "n a", "na", "todo", "tbd"})
 
@@ -101,15 +117,22 @@ class _Section:
 
 
 def request_of(event: Event) -> Request:
-    """The request as signed at the trigger, cleaned; the digest is over the original text."""
+    """The request as signed at the trigger, cleaned; the digest is over the original text.
+
+    What a person wrote with the command is part of it, since that person may write here.
+    """
     title, hidden_title = clean(event.title)
     body, hidden_body = clean(event.body)
-    original = f"{event.title}\n{event.body}".encode("utf-8", "surrogatepass")
+    command = command_of(event.text) if event.text else None
+    said = command.text if command else ""
+    original = f"{event.title}\n{event.body}{f'{chr(10)}{event.text}' if event.text else ''}"
+    body = body[: BODY_CAP - len(said)]
     return Request(
         title=" ".join(title.split())[:TITLE_CAP],
-        body=body[:BODY_CAP],
-        digest=hashlib.sha256(original).hexdigest(),
-        hidden=hidden_title + hidden_body,
+        body=f"{body}\n\n{said}" if said else body,
+        digest=hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest(),
+        hidden=hidden_title + hidden_body + (command.hidden if command else 0),
+        said=said,
         author=event.author.login,
         adopted_by=event.sender.login,
         updated_at=event.updated_at,
@@ -120,7 +143,14 @@ def criteria_of(request: Request) -> tuple[Criterion, ...]:
     """Acceptance criteria and reproductions in the order of the text, without repeats."""
     sections = _sections(request.body)
     found: dict[str, Criterion] = {}
-    for one in (*_listed(sections), *_pairs(sections), *_shown(sections), *_tests(request)):
+    said = (Criterion(request.said, COMMENT),) if request.said else ()
+    for one in (
+        *_listed(sections),
+        *_pairs(sections),
+        *_shown(sections),
+        *_tests(request),
+        *said,
+    ):
         text = " ".join(one.text.split())[:TEXT_CAP]
         if not _empty(text):
             found.setdefault(text, Criterion(text, one.source))
@@ -138,7 +168,8 @@ def require(request: Request, criteria: tuple[Criterion, ...]) -> None:
         Reason.NEEDS_INFO,
         "Both acceptance criteria and a reproduction are missing, and one of them is needed: "
         f"without either nobody could say whether a change is right.{empty}",
-        "Add one of them to the issue, then set the label `agent:fix` again.",
+        "Add one of them to the issue and set the label `agent:fix` again, or answer in a comment "
+        "that begins with `/agent fix`.",
         (
             f"How will you see that {about} is done? List it under a heading "
             "`Acceptance criteria`, one item a line.",
@@ -146,6 +177,71 @@ def require(request: Request, criteria: tuple[Criterion, ...]) -> None:
             "it, the traceback, or the name of a failing test.",
         ),
     )
+
+
+def links_of(text: str, owner: str, name: str, issue: int) -> tuple[int, ...]:
+    """Ids of this issue's comments that `text` links to, in order: so a writer adopts them."""
+    place = rf"/{re.escape(owner)}/{re.escape(name)}/(?:issues|pull)/{issue}#issuecomment-"
+    found = re.findall(rf"https://[\w.-]{{1,200}}{place}([1-9][0-9]{{0,18}})\b", text, re.I)
+    return tuple(dict.fromkeys(map(int, found)))[:ADOPTED]
+
+
+def adopting(request: Request, comments: Sequence[tuple[str, str, str]]) -> Request:
+    """The request with comments, each (link, author, text), that its person adopted by link."""
+    for link, author, text in comments:
+        shown, hidden = clean(text)
+        room = BODY_CAP - len(request.body) - 200
+        if room <= 0:
+            break
+        body = f"{request.body}\n\nAdopted comment by {author} ({link}):\n\n{shown[:room]}"
+        digest = hashlib.sha256(f"{request.digest}\n{text}".encode("utf-8", "surrogatepass"))
+        request = replace(
+            request,
+            body=body,
+            digest=digest.hexdigest(),
+            hidden=request.hidden + hidden,
+            adopted=(*request.adopted, link),
+        )
+    return request
+
+
+def edited(at: str, by: str, triggered: str) -> str:
+    """How long before the trigger the text was edited and by whom, "" where nobody told us."""
+    try:
+        then, now = datetime.fromisoformat(at), datetime.fromisoformat(triggered)
+        gap = round((now - then).total_seconds())
+    except (ValueError, TypeError):
+        return ""
+    if gap < 0:
+        return f"edited after the trigger by {by}; the text as of the trigger counts"
+    return f"edited {gap} s before the trigger by {by}"
+
+
+def require_size(request: Request, *, large: bool) -> None:
+    """Raise `Halt(NEEDS_INFO)` where the request itself lists more files than a run may change."""
+    listed = listed_files(request)
+    if len(listed) <= FILES or large:
+        return
+    raise Halt(
+        Reason.NEEDS_INFO,
+        f"The request lists {len(listed)} files that may change, and a task of ordinary size "
+        f"changes at most {FILES}.",
+        f"List at most {FILES} files, or split the task into several issues.",
+        tuple(f"`{path}`" for path in listed[:20]),
+    )
+
+
+def listed_files(request: Request) -> tuple[str, ...]:
+    """The explicit allow-list: paths listed under a heading such as `Files that may change`."""
+    found: dict[str, None] = {}
+    for section in _sections(request.body):
+        if section.name in _FILES:
+            for line in section.lines:
+                item = _ITEM.fullmatch(line)
+                path = re.fullmatch(r"`?([\w.@+/-]{1,300})`?", item[2].strip()) if item else None
+                if path:
+                    found[path[1]] = None
+    return tuple(found)
 
 
 def _sections(body: str) -> list[_Section]:

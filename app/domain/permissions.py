@@ -61,6 +61,7 @@ CALLS: dict[str, Call] = {
     "repository": _get("", METADATA),
     "role": _get("/collaborators/{username}/permission", METADATA),
     "issue": _get("/issues/{number}", "issues"),
+    "comment": _get("/issues/comments/{comment}", "issues"),
     "ref": _get("/git/ref/heads/{branch}", "contents"),
     "file": _get("/contents/{path}", "contents", "ref"),
     "read_commit": _get("/git/commits/{sha}", "contents"),
@@ -96,10 +97,23 @@ CALLS: dict[str, Call] = {
     "remove_label": _send("DELETE", "/issues/{number}/labels/{label}", "issues"),
     "create_label": _send("POST", "/labels", "issues", "name", "color", "description"),
     "react": _send("POST", "/issues/{number}/reactions", "issues", "content"),
+    "react_comment": _send("POST", "/issues/comments/{comment}/reactions", "issues", "content"),
+    "react_inline": _send(
+        "POST", "/pulls/comments/{comment}/reactions", "pull_requests", "content"
+    ),
 }
 
 PHASES: dict[Phase, tuple[str, ...]] = {
-    Phase.AUTHORIZE: ("repository", "role", "issue", "ref", "file", "read_commit"),
+    Phase.AUTHORIZE: (
+        "repository",
+        "role",
+        "issue",
+        "comment",
+        "pull",
+        "ref",
+        "file",
+        "read_commit",
+    ),
     Phase.STATUS: (
         "comments",
         "create_comment",
@@ -108,6 +122,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "remove_label",
         "create_label",
         "react",
+        "react_comment",
     ),
     Phase.FETCH: (),
     Phase.GIT: (
@@ -118,14 +133,22 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "create_commit",
         "create_ref",
     ),
-    Phase.PULL: ("pulls", "pull", "create_pull", "update_pull"),
+    Phase.PULL: ("pulls", "pull", "create_pull", "update_pull", "react_inline"),
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
 }
 
 # Calls that are no REST call of ours: git over HTTPS asks for `contents: read`.
 _BESIDES: dict[Phase, dict[str, str]] = {Phase.FETCH: {"contents": READ}}
 
-EVENTS: tuple[str, ...] = ("issues",)  # the webhook events that the App subscribes to
+# The webhook events that the App subscribes to; those of the installation come unasked.
+EVENTS: tuple[str, ...] = (
+    "issue_comment",
+    "issues",
+    "pull_request",
+    "pull_request_review",
+    "pull_request_review_comment",
+    "repository",
+)
 
 
 def permissions(phase: Phase) -> dict[str, str]:

@@ -257,6 +257,18 @@ class PullView:
     head_repository: int
     base_ref: str
     author: Person
+    merged: bool = False
+    merge_commit: str = ""  # of a merged one
+
+
+@dataclass(frozen=True)
+class CommentView:
+    """A comment in a conversation, with the number of its issue or pull request."""
+
+    id: int
+    issue: int
+    body: str
+    author: Person
 
 
 class GitHubReader(Protocol):
@@ -271,6 +283,13 @@ class GitHubReader(Protocol):
         With `account` the login must still belong to that account id, else none."""
 
     def issue(self, number: int) -> IssueView: ...
+
+    def comment(self, number: int) -> CommentView: ...
+
+    def pull(self, number: int) -> PullView: ...
+
+    def message(self, commit: str) -> str:
+        """A commit's message."""
 
     def branch(self, name: str) -> str:
         """Commit id of a branch from the refs API; `Missing` if absent, `Refused` 409 if empty."""
@@ -336,3 +355,6 @@ class GitHubWriter(Protocol):
     def remove_label(self, issue: int, label: str) -> None: ...
 
     def react(self, issue: int, content: str) -> None: ...
+
+    def react_comment(self, comment: int, content: str, *, inline: bool = False) -> None:
+        """A reaction to a comment; an inline one needs the phase `pull`."""

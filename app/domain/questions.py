@@ -47,7 +47,8 @@ def asked(run: Run, entry: JournalEntry) -> str:
         [
             f"{marker(run.id, entry.id)}\n{who}Before anything is changed, the model asks:",
             "\n".join(lines),
-            "To answer, write it into the issue's text and set the label `agent:fix` again; the "
+            "To answer, comment `/agent fix` followed by your answers, or write them into the "
+            "issue's text and set the label `agent:fix` again; the "
             f"run goes on from there.{until} Waiting costs nothing.",
         ]
     )

@@ -74,6 +74,16 @@ def spend_key(day: str) -> str:
     return f"pw:spend:{day}"
 
 
+def cap_key(scope: str) -> str:
+    """Sorted set: event key -> when it was counted, of one scope's runs within an hour."""
+    return f"pw:cap:{scope}"
+
+
+def edited_key(repository: int, issue: int) -> str:
+    """When and by whom an issue's text was last edited, as we were told; goes after a while."""
+    return f"pw:edited:{repository}:{issue}"
+
+
 def request_key(request: str) -> str:
     """A question that one role puts to another; goes when it is taken."""
     return f"pw:request:{request}"

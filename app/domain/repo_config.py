@@ -22,6 +22,7 @@ from app.domain.config_values import ConfigError as ConfigError
 from app.domain.config_values import (
     command_of,
     fitting,
+    flag_of,
     globs_of,
     inside,
     known_keys,
@@ -101,6 +102,7 @@ class RepoConfig:
     services: tuple[ServiceConfig, ...] = ()
     fixers: tuple[FixerConfig, ...] = ()
     egress: tuple[str, ...] = ()
+    plan_approval: bool = False
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -118,6 +120,7 @@ KEYS = (
     "services",
     "fixers",
     "egress",
+    "plan_approval",
 )
 CHECK_KEYS = (
     "name",
@@ -148,7 +151,6 @@ NOT_YET = (
     "caps",
     "roles",
     "bots",
-    "plan_approval",
     "approval",
     "publish",
     "ci",
@@ -180,6 +182,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         services=read_services(mapping.get("services", ())),
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
+        plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
     )
 
 

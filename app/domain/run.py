@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from app.domain.budget import NOTHING, Spend
@@ -94,6 +95,7 @@ class Run:
     explained: bool = False
     model: str = ""
     prompts: str = ""  # version of the prompts
+    word: str = ""  # the command that started it (`commands.Word`), "" for the label
 
     def moved(self, signal: Signal) -> Run:
         """This run in its next state; `IllegalMove` if the table has none."""
@@ -105,6 +107,11 @@ class Run:
         if self.candidate and self.attempts and self.attempts[-1].tree == self.candidate.tree:
             return self.attempts[-1].results
         return ()
+
+
+BRANCH = re.compile(
+    r"agent/issue-(?P<issue>[1-9][0-9]{0,9})-(?P<change>[A-Za-z0-9][A-Za-z0-9_-]{0,63})"
+)
 
 
 def branch_name(issue: int, change: str) -> str:

@@ -402,6 +402,25 @@ return string.format('%.0f', used)
 """
 )
 
+# Runs within a window, in every scope at once. KEYS: one sorted set a scope; ARGV: member, window
+# in ms, then a limit for each scope. Answer: 0, or the number of the first scope that is full.
+CAP = (
+    _NOW
+    + """
+local at = now()
+for i, key in ipairs(KEYS) do
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', text(at - tonumber(ARGV[2])))
+  if not redis.call('ZSCORE', key, ARGV[1])
+    and redis.call('ZCARD', key) >= tonumber(ARGV[2 + i]) then return i end
+end
+for _, key in ipairs(KEYS) do
+  redis.call('ZADD', key, 'NX', text(at), ARGV[1])
+  redis.call('PEXPIRE', key, ARGV[2])
+end
+return 0
+"""
+)
+
 # One leader a role. KEYS: leader; ARGV: owner, ms.
 LEAD = """
 local owner = redis.call('GET', KEYS[1])

@@ -12,6 +12,7 @@ class Kind(StrEnum):
 
     FIX = "fix"
     VERIFY = "verify"  # evidence about a change that somebody else made: no model, no edit
+    EXPLAIN = "explain"  # a read-only answer: where the code is and what would be done
 
 
 class Role(StrEnum):
@@ -102,7 +103,21 @@ _VERIFY: dict[tuple[State, Signal], State] = {
     (State.PUBLISH, Signal.HALT): State.HALTED,
 }
 
-MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {Kind.FIX: _FIX, Kind.VERIFY: _VERIFY}
+_EXPLAIN: dict[tuple[State, Signal], State] = {
+    (State.ADMIT, Signal.DONE): State.PREPARE,
+    (State.PREPARE, Signal.DONE): State.LOCATE,
+    (State.LOCATE, Signal.MORE): State.LOCATE,
+    (State.LOCATE, Signal.DONE): State.COMPLETE,
+    (State.ADMIT, Signal.HALT): State.HALTED,
+    (State.PREPARE, Signal.HALT): State.HALTED,
+    (State.LOCATE, Signal.HALT): State.HALTED,
+}
+
+MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {
+    Kind.FIX: _FIX,
+    Kind.VERIFY: _VERIFY,
+    Kind.EXPLAIN: _EXPLAIN,
+}
 
 
 def move(kind: Kind, state: State, signal: Signal) -> State:

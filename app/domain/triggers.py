@@ -7,17 +7,30 @@ alone: the delivery's headers are not signed. Nothing here decides who may; the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from app.domain.commands import command_of
 from app.domain.event import Event, EventKind, Ignored, Person, Repository
 
 LABEL = "agent:fix"
+RUNNING = "agent:running"
+OURS = frozenset({LABEL, RUNNING})  # labels whose removal ends a run
 GHOST = Person(0, "ghost")  # the author of an issue whose account is gone
+NOWHERE = Repository(0, "", "")  # an installation's event names no repository
 
 _ACTIONS = ("labeled", "opened")  # not a set: what is asked for may be any JSON
 # A body of another event sent under this name; the name is not signed.
 _FOREIGN = ("comment", "pull_request", "discussion", "review")
+# Event -> actions that may change what a run may do; all else of them is ignored.
+_NUDGES: dict[str, tuple[str, ...]] = {
+    "issues": ("closed", "deleted", "edited", "transferred", "unlabeled"),
+    "pull_request": ("closed",),
+    "installation": ("deleted", "suspend"),
+    "installation_repositories": ("removed",),
+    "repository": ("archived", "deleted", "transferred"),
+}
+READ = frozenset({"issue_comment", "pull_request_review", "pull_request_review_comment", *_NUDGES})
 _TIME = re.compile(r"[0-9TZ:.+-]{1,40}")
 _LARGEST = 2**63
 
@@ -28,14 +41,26 @@ class Misfit(ValueError):
     """The body is not one of the event that it was sent as."""
 
 
-def event_of(name: str, body: Body) -> Event | Ignored:
+def event_of(name: str, body: Body, digest: Callable[[], str] | None = None) -> Event | Ignored:
     """The event that `body` tells of, sent under the event name `name`.
 
-    Raises `Misfit` when a part that decides is missing or of another type. Null is no misfit where
-    GitHub sends it (a user who is gone, an empty body, no installation).
+    `digest` gives the SHA-256 of the body's bytes in hex, which is a nudge's key; without it
+    nudges are ignored. Raises `Misfit` when a part that decides is missing or of another type. Null
+    is no misfit where GitHub sends it (a user who is gone, an empty body, no installation).
     """
-    if name != "issues":
+    if name == "issues" and body.get("action") not in _NUDGES["issues"]:
+        return _issues(body)
+    if name == "issue_comment":
+        return _commented(body)
+    if name in ("pull_request_review", "pull_request_review_comment"):
+        return _reviewed(name, body)
+    action = body.get("action")
+    if name not in _NUDGES or not isinstance(action, str) or action not in _NUDGES[name]:
         return Ignored("this event starts nothing")
+    return _nudge(name, action, body, digest)
+
+
+def _issues(body: Body) -> Event | Ignored:
     action = body.get("action")
     issue, repository = _part(body, "issue"), _part(body, "repository")
     if issue is None or repository is None or any(other in body for other in _FOREIGN):
@@ -53,6 +78,129 @@ def event_of(name: str, body: Body) -> Event | Ignored:
     if sender is None or sender.get("type") != "User":
         return Ignored("the sender is not a person")
     return _labeled(issue, _repository(repository), installation, sender, label)
+
+
+def _commented(body: Body) -> Event | Ignored:
+    """A new comment in a conversation whose first own words are a command."""
+    if body.get("action") != "created":
+        return Ignored("only a new comment can be a command")
+    issue, comment = _part(body, "issue"), _part(body, "comment")
+    if issue is None or comment is None or any(other in body for other in _FOREIGN[1:]):
+        raise Misfit("this is not the body of an `issue_comment` event")
+    spoken = _spoken(body, comment)
+    if isinstance(spoken, Ignored):
+        return spoken
+    repository, installation, sender = spoken
+    number = _id(comment, "id")
+    return _asked(
+        f"comment:{number}", EventKind.COMMENT, repository, installation, sender, issue,
+        pull=issue.get("pull_request") is not None, comment=number, text=_text(comment, "body"),
+    )  # fmt: skip
+
+
+def _reviewed(name: str, body: Body) -> Event | Ignored:
+    """A review or one of its inline comments: both have the review's key, since both are one."""
+    inline = name == "pull_request_review_comment"
+    part = "comment" if inline else "review"
+    if body.get("action") != ("created" if inline else "submitted"):
+        return Ignored("only a new review can hold a command")
+    pull, said = _part(body, "pull_request"), _part(body, part)
+    others = {"issue", "discussion", "comment", "review"} - {part}
+    if pull is None or said is None or any(other in body for other in others):
+        raise Misfit(f"this is not the body of a `{name}` event")
+    spoken = _spoken(body, said)
+    if isinstance(spoken, Ignored):
+        return spoken
+    repository, installation, sender = spoken
+    review = _id(said, "pull_request_review_id") if inline else _id(said, "id")
+    line = said.get("line") if inline else 0
+    return _asked(
+        f"review:{repository.id}:{review}", EventKind.INLINE if inline else EventKind.REVIEW,
+        repository, installation, sender, pull, pull=True, comment=_id(said, "id"),
+        text=_text(said, "body"), path=_text(said, "path") if inline else "",
+        line=line if type(line) is int else 0,
+    )  # fmt: skip
+
+
+def _spoken(body: Body, said: Body) -> tuple[Repository, int, Person] | Ignored:
+    """Where and by whom a command was said; why it is none where a person did not say it."""
+    if command_of(_text(said, "body")) is None:
+        return Ignored("the comment's first own words are no command")
+    repository, installation = _part(body, "repository"), _part(body, "installation")
+    sender, author = _part(body, "sender"), _part(said, "user")
+    if repository is None:
+        raise Misfit("no repository is named")
+    if installation is None:
+        return Ignored("no installation is named: the delivery is not the App's")
+    if sender is None or sender.get("type") != "User":
+        return Ignored("the sender is not a person")
+    if author is None or _id(author, "id") != _id(sender, "id"):
+        return Ignored("the comment is not its sender's own")
+    if said.get("performed_via_github_app") is not None:
+        return Ignored("an app wrote this comment in a person's name")
+    return _repository(repository), _id(installation, "id"), _person(sender)
+
+
+def _asked(
+    key: str, kind: EventKind, repository: Repository, installation: int, sender: Person,
+    thread: Body, **more: Any,
+) -> Event:  # fmt: skip
+    updated, author = thread.get("updated_at"), _part(thread, "user")
+    if not isinstance(updated, str) or not _TIME.fullmatch(updated):
+        raise Misfit("updated_at is not a time")
+    return Event(
+        key=key,
+        kind=kind,
+        installation=installation,
+        repository=repository,
+        issue=_id(thread, "number"),
+        sender=sender,
+        label="",
+        title=_text(thread, "title"),
+        body=_text(thread, "body"),
+        author=GHOST if author is None else _person(author),
+        updated_at=updated,
+        **more,
+    )
+
+
+def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None) -> Event | Ignored:
+    """Something that may change what a run may do; what it was is only a hint where to look."""
+    thread_name = {"issues": "issue", "pull_request": "pull_request"}.get(name)
+    foreign = {"issue", *_FOREIGN} - {thread_name}
+    thread = _part(body, thread_name) if thread_name else None
+    if (thread_name and thread is None) or any(other in body for other in foreign):
+        raise Misfit(f"this is not the body of a `{name}` event")
+    installation, sender = _part(body, "installation"), _part(body, "sender")
+    if installation is None:
+        return Ignored("no installation is named: the delivery is not the App's")
+    label = _part(body, "label") if action == "unlabeled" else None
+    if action == "unlabeled" and (label is None or _text(label, "name").lower() not in OURS):
+        return Ignored("the label is none of ours")
+    repository = _part(body, "repository")
+    head = _part(thread or {}, "head") if name == "pull_request" else None
+    removed = body.get("repositories_removed") or ()
+    if not isinstance(removed, list | tuple):
+        raise Misfit("repositories_removed is not a list")
+    if digest is None:
+        return Ignored("no key can be made for a nudge")
+    return Event(
+        key=f"nudge:{digest()}",
+        kind=EventKind.NUDGE,
+        installation=_id(installation, "id"),
+        repository=NOWHERE if repository is None else _repository(repository),
+        issue=_id(thread, "number") if thread is not None else 0,
+        sender=GHOST if sender is None else _person(sender),
+        label=_text(label, "name") if label is not None else "",
+        title="",
+        body="",
+        author=GHOST,
+        updated_at=_text(thread or {}, "updated_at")[:40],
+        pull=name == "pull_request" or (thread or {}).get("pull_request") is not None,
+        told=f"{name}.{action}",
+        branch=_text(head, "ref") if head is not None else "",
+        repositories=tuple(_id(one, "id") for one in removed if isinstance(one, Mapping)),
+    )
 
 
 def _labeled(

@@ -78,7 +78,6 @@ def test_fifty_copies_from_eight_clients_are_one_row(port: int, redis: Redis) ->
         ("ping", b'{"zen":"Keep it logically awesome."}'),
         ("brand_new", b"{}"),
         ("installation", GOOD),
-        ("issues", dumped(changed(action="edited"))),
         ("issues", dumped(changed(label__name="bug"))),
         ("issues", dumped(changed(sender__type="Bot"))),
         ("issues", dumped(changed(installation=None))),
@@ -304,8 +303,10 @@ def test_real_deliveries_are_taken_or_ignored(port: int, redis: Redis) -> None:
     for entry in entries:
         body = (folder / entry["file"]).read_bytes()
         status, answer = post(port, body, event=entry["event"])
-        assert (status, list(answer)) == (202, ["ignored"]), entry["file"]
-    assert redis.dbsize() == 0
+        assert status == 202, entry["file"]
+        key = answer.get("accepted", answer.get("known", ""))
+        assert "ignored" in answer or key.startswith("nudge:"), entry["file"]
+    assert all(key.startswith(b"nudge:") for key in redis.lrange(INBOX, 0, -1))
 
 
 def test_a_poisoned_entry_fails_alone(port: int, redis: Redis, redis_process: Server) -> None:

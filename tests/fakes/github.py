@@ -14,7 +14,15 @@ from dataclasses import dataclass, field, replace
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import CommitView, FileWrite, GitHubReader, GitHubWriter, IssueView, PullView
+from app.domain.ports import (
+    CommentView,
+    CommitView,
+    FileWrite,
+    GitHubReader,
+    GitHubWriter,
+    IssueView,
+    PullView,
+)
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
 
@@ -52,6 +60,7 @@ class FakeComment:
     issue: int
     body: str
     ours: bool = True
+    author: Person = BOT
 
 
 @dataclass
@@ -86,6 +95,7 @@ class FakeGitHub:
     comments: list[FakeComment] = field(default_factory=list)
     checks: list[FakeCheck] = field(default_factory=list)
     reactions: set[tuple[int, str]] = field(default_factory=set)
+    comment_reactions: set[tuple[int, str]] = field(default_factory=set)
     phases: list[Phase] = field(default_factory=list)
 
     def commit_files(self, branch: str, files: Files, message: str = "Files") -> str:
@@ -147,6 +157,23 @@ class FakeReader:
         if number not in self.hub.issues:
             raise Missing("Not Found", 404)
         return self.hub.issues[number]
+
+    def comment(self, number: int) -> CommentView:
+        self.hub.up()
+        for one in self.hub.comments:
+            if one.id == number:
+                return CommentView(one.id, one.issue, one.body, one.author)
+        raise Missing("Not Found", 404)
+
+    def pull(self, number: int) -> PullView:
+        self.hub.up()
+        if number not in self.hub.pulls:
+            raise Missing("Not Found", 404)
+        return self.hub.pulls[number]
+
+    def message(self, commit: str) -> str:
+        self.hub.up()
+        return self.hub.commits[commit].message
 
     def branch(self, name: str) -> str:
         self.hub.up()
@@ -318,3 +345,7 @@ class FakeWriter:
         self.hub.up()
         if branch != self.bound:
             raise ForbiddenCall(f"{branch} is not bound")
+
+    def react_comment(self, comment: int, content: str, *, inline: bool = False) -> None:
+        self.hub.up()
+        self.hub.comment_reactions.add((comment, content))

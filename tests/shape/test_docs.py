@@ -8,12 +8,23 @@ from pathlib import Path
 import pytest
 import yaml
 
+from app.domain.commands import Word
+from app.domain.contract import Request
 from app.domain.errors import Reason, Waiting
+from app.domain.intake import criteria_of, listed_files
 from app.domain.permissions import EVENTS, registration
 from tests.shared_data import REPOSITORY
+from worker.settings import CAPS
 
 NAME = re.compile(r"\"((?:PATCHWARRANT|GITHUB|ANTHROPIC|DOCKER)_[A-Z_]+)\"")
-TEXTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/endings.md"]
+TEXTS = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs/endings.md",
+    "docs/commands.md",
+]
 
 
 def text(name: str) -> str:
@@ -73,6 +84,28 @@ def test_compose_gives_each_role_only_known_settings_and_its_own_secrets() -> No
         r for r in services if any("docker.sock" in v for v in services[r].get("volumes", ()))
     ]
     assert sockets == ["sandbox"]
+
+
+def test_every_command_and_cap_is_on_its_page() -> None:
+    page = text("docs/commands.md")
+    assert [w for w in Word if f"`/agent {w}" not in page and f"`{w}`" not in page] == []
+    for scope, runs in CAPS.items():
+        assert f"| `{scope}` | {runs} |" in page
+    shown = ",".join(f"{scope}={runs}" for scope, runs in CAPS.items())
+    assert f"`{shown}`" in text("docs/settings.md")
+
+
+def test_the_issue_form_asks_for_what_the_intake_finds() -> None:
+    fields = yaml.safe_load(text("manifests/issue-form.yml"))["body"]
+    filled = {"criteria": "- [ ] it gives 4", "files": "- src/sums.py"}
+    body = "\n\n".join(
+        f"### {one['attributes']['label']}\n\n{filled.get(one['id'], '_No response_')}"
+        for one in fields
+        if one["type"] == "textarea"
+    )
+    request = Request("Sums", body, "", 0, "bob", "alice", "")
+    assert [one.text for one in criteria_of(request)] == ["it gives 4"]
+    assert listed_files(request) == ("src/sums.py",)
 
 
 def test_every_script_has_its_line() -> None:

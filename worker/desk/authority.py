@@ -5,27 +5,34 @@ from __future__ import annotations
 from app.domain.errors import Halt, Reason, Refused
 from app.domain.ports import GitHubReader
 from app.domain.run import Run
+from app.domain.state import Kind
 
 WRITERS = frozenset({"admin", "maintain", "write"})
+TRIAGERS = WRITERS | {"triage"}
 AGAIN = "Then set the label `agent:fix` again."
 
 
 def require_role(run: Run, reader: GitHubReader) -> None:
-    """Raise `Halt(REFUSED_ROLE)` unless the requester may write here now; unclear means no.
+    """Raise `Halt(REFUSED_ROLE)` unless the requester may do this here now; unclear means no.
 
-    An answer that did not come raises `Unavailable`: nobody knows yet.
+    An explanation changes nothing, so that triage is enough for it. An answer that did not come
+    raises `Unavailable`: nobody knows yet.
     """
-    login = run.requester.login
-    try:
-        role = reader.role(login, run.requester.id)
-    except Refused:
-        role = "unknown"
-    if role not in WRITERS:
+    login, role = run.requester.login, role_of(run, reader)
+    if role not in (TRIAGERS if run.kind is Kind.EXPLAIN else WRITERS):
         raise Halt(
             Reason.REFUSED_ROLE,
             f"{login} has the role `{role}` here, and a run needs write access.",
             "Somebody with write access sets the label `agent:fix`.",
         )
+
+
+def role_of(run: Run, reader: GitHubReader) -> str:
+    """The requester's role now, by login and id; "unknown" where GitHub refused to say."""
+    try:
+        return reader.role(run.requester.login, run.requester.id)
+    except Refused:
+        return "unknown"
 
 
 def require_repository(reader: GitHubReader, owners: frozenset[str]) -> str:

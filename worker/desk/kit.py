@@ -40,7 +40,8 @@ class DeskKit:
     journal, ours first, `sign` the DSSE envelope of one, `bundle` the file that holds them with
     everything that they name; `journal_fault` says where a run's journal is not what was written,
     "" where it is; `paused` says whether the operator paused all work; `now` is Redis
-    milliseconds. `owners` is the operator's allow-list in lower case; empty refuses all.
+    milliseconds; `last_edit` says when and by whom an issue's text was edited. `owners` is the
+    operator's allow-list in lower case; empty refuses all.
     """
 
     hold: Hold
@@ -56,6 +57,7 @@ class DeskKit:
     now: Callable[[], int]
     owners: frozenset[str]
     ceiling: Limits
+    last_edit: Callable[[int, int], tuple[str, str]] = lambda _repository, _issue: ("", "")
 
 
 def envelope_bytes(envelope: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Progress: edits the sticky comment of a run that moved, and puts the agent's questions."""
+"""Progress: edits the sticky comment of a run that moved, puts the agent's questions and plans."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from app.domain import questions, report
+from app.domain import plan_approval, questions, report
 from app.domain.errors import Stop, Waiting
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubWriter
@@ -64,14 +64,19 @@ class Progress:
 
     def _question(self, run: Run) -> JournalEntry | None:
         """The questions that this run waits for and that this process did not put yet."""
-        if self.journal is None or _waiting(run) != Waiting.ANSWER:
+        if self.journal is None or _waiting(run) not in (Waiting.ANSWER, Waiting.PLAN):
             return None
-        entry = questions.pending(self.journal(run.id))
+        found = plan_approval.pending if _waiting(run) == Waiting.PLAN else questions.pending
+        entry = found(self.journal(run.id))
         return None if entry is None or f"{run.id}:{entry.id}" in self.asked else entry
 
     def _ask(self, run: Run, entry: JournalEntry, writer: GitHubWriter) -> None:
-        marker = questions.marker(run.id, entry.id)
-        writer.comment(run.issue, questions.asked(run, entry), marker)
+        if _waiting(run) == Waiting.PLAN:
+            marker = plan_approval.marker(run.id, str(entry.data["plan_hash"]))
+            writer.comment(run.issue, plan_approval.asked(run, entry), marker)
+        else:
+            marker = questions.marker(run.id, entry.id)
+            writer.comment(run.issue, questions.asked(run, entry), marker)
         self.asked.add(f"{run.id}:{entry.id}")
 
 

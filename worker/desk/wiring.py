@@ -18,7 +18,7 @@ from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import Role, State
+from app.domain.state import OWNER, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
@@ -37,6 +37,7 @@ from worker.desk.tokens import Tokens, answer
 from worker.keeping import keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
+from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
@@ -46,6 +47,7 @@ from worker.store.sealing import Seal
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+TALK_MS = 120_000  # how long answering one event may take before its tokens are leftovers
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -76,6 +78,7 @@ class Desk:
             now=self.ledger.now,
             owners=frozenset(owner.lower() for owner in self.held.owners),
             ceiling=CEILING,
+            last_edit=self.ledger.last_edit,
         )
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         return Crew(stages=stages, explain=explain(kit))
@@ -104,13 +107,14 @@ class Desk:
             now=self.ledger.now,
             owners=frozenset(owner.lower() for owner in self.held.owners),
             read=self.access.read,
+            caps=Caps(self.ledger.calls, self.held.caps),
         )
         run_id = handle_event(key, desk)
         if run_id is None:
             return
         run = self.ledger.run(run_id)
         if run is not None and run.state is not State.ADMIT:
-            self.wake(run_id, Role.RUNNER)  # it got its answer
+            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
             return
         self.carrier().carry(run_id)
 
@@ -194,6 +198,7 @@ def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     desk = _desk(held, key)
+    talks: dict[str, int] = {}
 
     def unheard(ledger: Ledger, bell: Bell) -> None:
         """Events whose wake-up was lost."""
@@ -203,7 +208,9 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     def leftovers(ledger: Ledger, _bell: Bell) -> None:
         """Tokens of phases that are over, of workers that died."""
         if ledger.tokens():
-            desk.tokens.revoke_leftovers(ledger.now(), _in_use(ledger))
+            desk.tokens.revoke_leftovers(ledger.now(), _in_use(ledger, talks))
+        else:
+            talks.clear()
 
     keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
 
@@ -222,14 +229,18 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
 
 
-def _in_use(ledger: Ledger) -> Callable[[str, Phase], bool]:
+def _in_use(ledger: Ledger, talks: dict[str, int]) -> Callable[[str, Phase], bool]:
     def in_use(run_id: str, phase: Phase) -> bool:
-        """A run with a live lease may be in the middle of a phase; a fetch is prepare's alone."""
+        """A run with a live lease may be in the middle of a phase; a fetch is prepare's alone.
+        A name without a run is an event that is being answered: it gets a while (`talks` holds
+        since when each is known)."""
         try:
             row = ledger.row(run_id)
         except Fault:
             return True
-        if row is None or row.lease <= ledger.now():
+        if row is None:
+            return ledger.now() - talks.setdefault(run_id, ledger.now()) < TALK_MS
+        if row.lease <= ledger.now():
             return False
         return phase is not Phase.FETCH or row.run.state is State.PREPARE
 

@@ -15,7 +15,7 @@ from redis import Redis
 
 from app.domain.check import Check, CheckResult
 from app.domain.errors import Unavailable
-from app.domain.record import JOB_TOKEN
+from app.domain.record import BLOB_CAP, JOB_TOKEN, Kept
 from app.domain.redact import Redactor
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
@@ -36,6 +36,7 @@ from worker.runner.model.client import AnthropicModel
 from worker.runner.model.pricing import CARD_ID, card
 from worker.runner.repository.mirror import Store, store_path
 from worker.runner.repository.search import Searcher
+from worker.runner.stages.approval import approved
 from worker.runner.stages.check_kit import CheckKit
 from worker.runner.stages.edit import edit
 from worker.runner.stages.gate import gate
@@ -111,8 +112,24 @@ class Runner:
                 State.VERIFY: verify(checks),
                 State.GATE: gate(checks),
             },
-            salvage=salvage(kit),
+            salvage=self._salvage(kit, hold, objects),
         )
+
+    def _salvage(self, kit: Kit, hold: LedgerHold, objects: Store) -> Stage:
+        """What the journal knows better than the row; a cancelled run's work stays as a patch."""
+        bring = salvage(kit)
+
+        def brought(run: Run) -> Run:
+            run = bring(run)
+            if hold.heart.cancelled and run.candidate is not None and run.snapshot is not None:
+                base = run.snapshot.base_tree
+                tree = objects.build(base, run.candidate.changes, hold.get)
+                patch = objects.diff(base, tree)
+                if len(patch) <= BLOB_CAP:
+                    hold.note(Kept.NOTE, {"patch": hold.put(patch)})
+            return run
+
+        return brought
 
     def _with_box(self, kit: Kit, hold: LedgerHold, objects: Store) -> Stage:
         """The edit stage with a long-lived container for its in-between checks."""
@@ -120,8 +137,11 @@ class Runner:
         def stage(run: Run) -> Run:
             assert run.snapshot is not None
             base, image = run.snapshot.base_tree, run.snapshot.image
+            approved(hold, kit.clock, run)
             with Selected(run.id, image, base, hold, objects, kit.sandbox) as box:
-                return edit(replace(kit, run_selected=box.run_selected))(run)
+                told = edit(replace(kit, run_selected=box.run_selected))(run)
+            approved(hold, kit.clock, told)  # an amended plan is another plan
+            return told
 
         return stage
 

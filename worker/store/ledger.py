@@ -266,6 +266,25 @@ class Ledger(Exchange):
         words = (run_id, event_key, Waiting.ANSWER, Kept.NOTE, entry)
         return bool(self.calls.script(scripts.ANSWER, keys, words))
 
+    def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool:
+        """Let a run that waits for its plan's approval go on with the plan of that hash; False
+        when it does not wait for one."""
+        entry = codec.encode({"approved": digest, "by": by, "event": event_key})
+        keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
+        words = (run_id, event_key, Waiting.PLAN, Kept.NOTE, entry)
+        return bool(self.calls.script(scripts.ANSWER, keys, words))
+
+    def edited(self, repository: int, issue: int, at: str, by: str) -> None:
+        """Remember an edit of an issue's text as we were told of it, for a week."""
+        key = record.edited_key(repository, issue)
+        self.calls.command("SET", key, codec.encode({"at": at, "by": by}), "EX", 7 * 86_400)
+
+    def last_edit(self, repository: int, issue: int) -> tuple[str, str]:
+        """(when as GitHub said it, by whom) its text was last edited; ("", "") if unknown."""
+        found = self.calls.command("GET", record.edited_key(repository, issue))
+        row = codec.mapping(found) if found else {}
+        return str(row.get("at", "")), str(row.get("by", ""))
+
     def wake(self, run_id: str, again_ms: int = RING_AGAIN) -> int:
         """Count a wake-up (for the job's id); the run is due again after `again_ms`, doubled with
         each wake-up that no claim answered. Raises `Missing`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -15,9 +16,14 @@ from app.domain.intake import (
     COUNT_CAP,
     TEXT_CAP,
     TITLE_CAP,
+    adopting,
     criteria_of,
+    edited,
+    links_of,
+    listed_files,
     request_of,
     require,
+    require_size,
 )
 
 
@@ -177,3 +183,72 @@ def test_hostile_text_costs_little(hostile: str) -> None:
     began = time.process_time()
     found(hostile)
     assert time.process_time() - began < 1.0
+
+
+def asked(body: str, text: str = "", title: str = "t") -> Request:
+    commented = replace(event(title, body), text=text) if text else event(title, body)
+    return request_of(commented)
+
+
+def test_a_writers_words_are_part_of_the_request_and_a_criterion() -> None:
+    request = asked("It is wrong.", "/agent fix it must give 4\u200b\n\n-- \nMona")
+    assert request.said == "" and request.body == "It is wrong."  # hidden text: no command
+    request = asked("It is wrong.", "/agent fix it must give 4\n\n-- \nMona")
+    assert request.body == "It is wrong.\n\nit must give 4"
+    assert [(c.text, c.source) for c in criteria_of(request)] == [("it must give 4", "comment")]
+    assert request.digest != asked("It is wrong.").digest
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see https://github.com/acme/widgets/issues/1#issuecomment-12", (12,)),
+        ("https://github.com/Acme/Widgets/pull/1#issuecomment-12 twice", (12,)),
+        ("https://ghe.acme.test/acme/widgets/issues/1#issuecomment-12.", (12,)),
+        ("https://github.com/acme/widgets/issues/2#issuecomment-12", ()),
+        ("https://github.com/acme/other/issues/1#issuecomment-12", ()),
+        ("https://github.com/acme/widgets/issues/11#issuecomment-12", ()),
+        ("#issuecomment-12", ()),
+        ("https://github.com/acme/widgets/issues/1#issuecomment-0", ()),
+    ],
+)
+def test_only_links_to_this_issues_comments_adopt_them(text: str, found: tuple[int, ...]) -> None:
+    assert links_of(text, "acme", "widgets", 1) == found
+
+
+def test_an_adopted_comment_is_cleaned_counted_and_in_the_digest() -> None:
+    request = asked("It is wrong.")
+    taken = adopting(request, [("#issuecomment-1", "zed", "do\u200b this <!-- and that -->")])
+    assert taken.body.endswith("Adopted comment by zed (#issuecomment-1):\n\ndo this ")
+    assert taken.hidden == 1 + len("<!-- and that -->")
+    assert taken.digest != request.digest and taken.adopted == ("#issuecomment-1",)
+
+
+@pytest.mark.parametrize(
+    ("at", "triggered", "words"),
+    [
+        ("2026-11-30T10:00:00Z", "2026-11-30T10:00:12Z", "edited 12 s before the trigger by mona"),
+        ("2026-11-30T10:00:12Z", "2026-11-30T10:00:00Z", "edited after the trigger by mona"),
+        ("", "2026-11-30T10:00:00Z", ""),
+        ("soon", "2026-11-30T10:00:00Z", ""),
+        ("2026-11-30T10:00:00", "2026-11-30T10:00:00Z", ""),
+    ],
+)
+def test_an_edit_is_told_by_its_distance(at: str, triggered: str, words: str) -> None:
+    found = edited(at, "mona", triggered)
+    assert found.startswith(words) and bool(found) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("count", "large", "fits"), [(8, False, True), (9, False, False), (9, True, True)]
+)
+def test_an_explicit_list_holds_eight_files(count: int, large: bool, fits: bool) -> None:
+    files = "\n".join(f"- `src/part{n}.py`" for n in range(count))
+    request = asked(f"Wrong.\n\n## Files that may change\n\n{files}\n")
+    assert len(listed_files(request)) == count
+    if fits:
+        require_size(request, large=large)
+        return
+    with pytest.raises(Halt) as halt:
+        require_size(request, large=large)
+    assert halt.value.record.reason is Reason.NEEDS_INFO and "9 files" in halt.value.record.message

@@ -37,7 +37,10 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
 @pytest.mark.parametrize(
     ("phase", "wanted"),
     [
-        (Phase.AUTHORIZE, {"metadata": "read", "issues": "read", "contents": "read"}),
+        (
+            Phase.AUTHORIZE,
+            {"metadata": "read", "issues": "read", "contents": "read", "pull_requests": "read"},
+        ),
         (Phase.STATUS, {"metadata": "read", "issues": "write"}),
         (Phase.FETCH, {"metadata": "read", "contents": "read"}),
         (Phase.GIT, {"metadata": "read", "contents": "write"}),

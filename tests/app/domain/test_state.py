@@ -8,7 +8,12 @@ from app.domain.errors import IllegalMove
 from app.domain.state import ENDS, MOVES, OWNER, Kind, Role, Signal, State, move
 
 MODEL = {State.LOCATE, State.PLAN, State.EDIT}
-STATES = {Kind.FIX: set(State), Kind.VERIFY: set(State) - MODEL}
+WRITING = {State.PLAN, State.EDIT, State.VERIFY, State.GATE, State.PUBLISH}
+STATES = {
+    Kind.FIX: set(State),
+    Kind.VERIFY: set(State) - MODEL,
+    Kind.EXPLAIN: set(State) - WRITING,
+}
 
 
 def reached(kind: Kind, start: State, without: State | None = None) -> set[State]:
@@ -68,6 +73,10 @@ def test_evidence_about_a_foreign_change_never_meets_the_model_and_repairs_nothi
     assert not {state for state, _ in verify} & MODEL
     assert not set(verify.values()) & MODEL
     assert Signal.REPAIR not in {signal for _, signal in verify}
+
+
+def test_an_explanation_can_neither_plan_nor_edit_nor_publish() -> None:
+    assert not set(MOVES[Kind.EXPLAIN].values()) & WRITING
 
 
 def test_partial_work_is_kept_only_from_where_there_can_be_some() -> None:

@@ -109,7 +109,7 @@ def test_what_is_not_our_trigger_is_ignored(body: dict[str, Any]) -> None:
     assert isinstance(found, Ignored) and found.why
 
 
-@pytest.mark.parametrize("name", ["ping", "issue_comment", "brand_new", "", "Issues"])
+@pytest.mark.parametrize("name", ["ping", "discussion_comment", "brand_new", "", "Issues"])
 def test_other_events_are_ignored_unread(name: str) -> None:
     assert isinstance(event_of(name, {"issue": 1}), Ignored)
 
@@ -186,6 +186,141 @@ def test_no_value_anywhere_is_a_crash(deep: dict[str, Any], top: str, value: Any
         except Misfit:
             continue
         assert isinstance(found, Event | Ignored)
+
+
+# -- commands -------------------------------------------------------------------------------------
+
+COMMENT = {
+    "id": 99,
+    "body": "/agent fix as you like",
+    "user": {"id": 1, "login": "octocat", "type": "User"},
+    "performed_via_github_app": None,
+}
+COMMENTED = {**changed(action="created", label=GONE), "comment": COMMENT}
+PULL = {**{k: ISSUE[k] for k in ("number", "title", "body", "updated_at", "user")},
+        "head": {"ref": "agent/issue-7-abc"}}  # fmt: skip
+ON_LINE = {**COMMENT, "pull_request_review_id": 5, "path": "a.py", "line": 3}
+INLINE = {**changed(action="created", label=GONE, issue=GONE), "pull_request": PULL,
+          "comment": ON_LINE}  # fmt: skip
+REVIEWED = {**changed(action="submitted", label=GONE, issue=GONE), "pull_request": PULL,
+            "review": {**COMMENT, "id": 5, "state": "commented"}}  # fmt: skip
+
+
+def but(whole: dict[str, Any], part: str, /, **change: Any) -> dict[str, Any]:
+    return {**whole, part: {**whole[part], **change}}
+
+
+def test_a_command_in_a_conversation_is_an_event_with_the_issue_as_signed() -> None:
+    event = event_of("issue_comment", COMMENTED)
+    assert isinstance(event, Event)
+    assert (event.key, event.kind, event.comment) == ("comment:99", EventKind.COMMENT, 99)
+    assert (event.issue, event.title, event.body) == (7, "Sum is wrong", "as signed\r\n")
+    assert (event.text, event.pull, event.sender.login) == (
+        "/agent fix as you like",
+        False,
+        "octocat",
+    )
+    on_pull = event_of("issue_comment", but(COMMENTED, "issue", pull_request={"url": "x"}))
+    assert isinstance(on_pull, Event) and on_pull.pull
+
+
+def test_a_review_and_its_inline_comments_are_one_event() -> None:
+    inline = event_of("pull_request_review_comment", INLINE)
+    review = event_of("pull_request_review", REVIEWED)
+    assert isinstance(inline, Event) and isinstance(review, Event)
+    assert inline.key == review.key == "review:1296269:5"
+    assert (inline.kind, inline.path, inline.line) == (EventKind.INLINE, "a.py", 3)
+    assert (review.kind, review.path, review.pull) == (EventKind.REVIEW, "", True)
+    outdated = event_of("pull_request_review_comment", but(INLINE, "comment", line=None))
+    assert isinstance(outdated, Event) and outdated.line == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {**COMMENTED, "action": "edited"},
+        {**COMMENTED, "action": "deleted"},
+        but(COMMENTED, "comment", body="> /agent fix"),
+        but(COMMENTED, "comment", body=None),
+        but(COMMENTED, "comment", performed_via_github_app={"id": 1}),
+        but(COMMENTED, "comment", user={"id": 2, "login": "hubot", "type": "User"}),
+        but(COMMENTED, "comment", user=None),
+        but(COMMENTED, "sender", type="Bot"),
+        {**COMMENTED, "sender": None},
+        {**COMMENTED, "installation": None},
+    ],
+)
+def test_what_a_person_did_not_say_is_no_command(body: dict[str, Any]) -> None:
+    assert isinstance(event_of("issue_comment", body), Ignored)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("issue_comment", INLINE),
+        ("issue_comment", {**COMMENTED, "comment": None}),
+        ("issue_comment", {**COMMENTED, "repository": None}),
+        ("pull_request_review", {**REVIEWED, "review": None}),
+        ("pull_request_review", {**REVIEWED, "issue": ISSUE}),
+        ("pull_request_review_comment", {**INLINE, "review": {}}),
+        ("pull_request_review_comment", but(INLINE, "comment", pull_request_review_id=None)),
+        ("issues", {**COMMENTED, "action": "closed"}),
+        ("pull_request", {**COMMENTED, "action": "closed"}),
+        ("installation", {**COMMENTED, "action": "deleted"}),
+    ],
+)
+def test_a_body_under_another_name_is_a_misfit(name: str, body: dict[str, Any]) -> None:
+    with pytest.raises(Misfit):
+        event_of(name, body, lambda: "d" * 64)
+
+
+# -- nudges ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "issue"),
+    [
+        ("issues", changed(action="closed"), 7),
+        ("issues", changed(action="deleted"), 7),
+        ("issues", changed(action="transferred"), 7),
+        ("issues", changed(action="unlabeled"), 7),
+        ("issues", changed(action="unlabeled", label__name="Agent:Running"), 7),
+        ("pull_request", {**INLINE, "action": "closed", "comment": None} | {}, 7),
+        ("installation", {"action": "suspend", "installation": {"id": 5}}, 0),
+        ("installation", {"action": "deleted", "installation": {"id": 5}, "sender": None}, 0),
+        ("repository", changed(action="archived", issue=GONE, label=GONE), 0),
+    ],
+)
+def test_what_may_change_a_run_is_a_nudge(name: str, body: dict[str, Any], issue: int) -> None:
+    body = {k: v for k, v in body.items() if k != "comment"}
+    event = event_of(name, body, lambda: "d" * 64)
+    assert isinstance(event, Event)
+    assert (event.kind, event.key) == (EventKind.NUDGE, "nudge:" + "d" * 64)
+    assert (event.issue, event.installation) == (issue, 5)
+    assert event.told == f"{name}.{body['action']}"
+
+
+def test_a_nudge_names_the_branch_and_the_repositories_that_went() -> None:
+    closed = {k: v for k, v in INLINE.items() if k != "comment"} | {"action": "closed"}
+    event = event_of("pull_request", closed, lambda: "d" * 64)
+    assert isinstance(event, Event) and event.branch == "agent/issue-7-abc"
+    narrowed = {"action": "removed", "installation": {"id": 5}, "repositories_removed": [{"id": 8}]}
+    event = event_of("installation_repositories", narrowed, lambda: "d" * 64)
+    assert isinstance(event, Event) and event.repositories == (8,)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("issues", changed(action="unlabeled", label__name="bug")),
+        ("issues", changed(action="closed", installation=None)),
+        ("pull_request", {**INLINE, "action": "synchronize"}),
+        ("installation", {"action": "created", "installation": {"id": 5}}),
+        ("repository", changed(action="edited")),
+    ],
+)
+def test_other_happenings_wake_nobody(name: str, body: dict[str, Any]) -> None:
+    assert isinstance(event_of(name, body, lambda: "d" * 64), Ignored)
 
 
 def test_real_payloads_start_nothing_but_their_own_kind() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.domain.errors import IntegrityError
 from app.domain.event import Person
-from app.domain.ports import CommitView, IssueView, PullView
+from app.domain.ports import CommentView, CommitView, IssueView, PullView
 
 
 def part(data: Any, *keys: str) -> Any:
@@ -81,6 +81,19 @@ def pull_view(data: Any) -> PullView:
         head_sha=text(data, "head", "sha"),
         head_repository=repository if type(repository) is int else 0,
         base_ref=text(data, "base", "ref"),
+        author=person(part(data, "user")),
+        merged=flag(data, "merged"),
+        merge_commit=str(part(data, "merge_commit_sha") or "") if flag(data, "merged") else "",
+    )
+
+
+def comment_view(data: Any) -> CommentView:
+    """A comment; its issue is named by the address alone, 0 where that cannot be read."""
+    tail = text(data, "issue_url").rpartition("/")[2]
+    return CommentView(
+        id=number(data, "id"),
+        issue=int(tail) if tail.isdecimal() else 0,
+        body=str(part(data, "body") or ""),
         author=person(part(data, "user")),
     )
 

@@ -265,6 +265,12 @@ class Publisher:
         body = {"content": content}
         self._twice(lambda: self._client.call("react", body=body, number=issue))
 
+    def react_comment(self, comment: int, content: str, *, inline: bool = False) -> None:
+        """A reaction to a comment of a conversation, or to an inline one of a review."""
+        name = "react_inline" if inline else "react_comment"
+        body = {"content": content}
+        self._twice(lambda: self._client.call(name, body=body, comment=comment))
+
     # -- how ---------------------------------------------------------------------------------------
 
     def _entry(self, one: FileWrite) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 
 from app.domain.errors import IntegrityError, Missing, Refused
 from app.domain.event import Repository
-from app.domain.ports import IssueView
+from app.domain.ports import CommentView, IssueView, PullView
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 
@@ -52,6 +52,24 @@ class Reader:
         if view.number != number:
             raise IntegrityError(f"GitHub answered with issue {view.number}, not {number}")
         return view
+
+    def comment(self, number: int) -> CommentView:
+        """A comment in a conversation now. Raises `Missing` when it was deleted."""
+        view = answers.comment_view(self._client.call("comment", comment=number).data)
+        if view.id != number:
+            raise IntegrityError(f"GitHub answered with comment {view.id}, not {number}")
+        return view
+
+    def pull(self, number: int) -> PullView:
+        """A pull request now. Raises `Missing`."""
+        view = answers.pull_view(self._client.call("pull", number=number).data)
+        if view.number != number:
+            raise IntegrityError(f"GitHub answered with pull request {view.number}, not {number}")
+        return view
+
+    def message(self, commit: str) -> str:
+        """A commit's message, as data."""
+        return answers.commit_view(self._client.call("read_commit", sha=commit).data).message
 
     def branch(self, name: str) -> str:
         """The commit that a branch points to, from the refs API alone."""

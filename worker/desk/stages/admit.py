@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.domain.contract import Contract
+from app.domain.commands import Word
+from app.domain.contract import Contract, Request
 from app.domain.errors import Halt, Missing, Reason, Refused
 from app.domain.event import Event
-from app.domain.intake import criteria_of, request_of, require
+from app.domain.intake import (
+    adopting,
+    criteria_of,
+    edited,
+    links_of,
+    request_of,
+    require,
+    require_size,
+)
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter, IssueView
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, limits_of
 from app.domain.run import Run
-from app.domain.state import Signal
+from app.domain.state import Kind, Signal
 from worker.desk.authority import AGAIN, owner_refused, require_repository, require_role
 from worker.desk.faults import guarded
 from worker.desk.intents import done
 from worker.desk.kit import RUNNING, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
 
+LARGE = "agent:large"  # the label that makes a task one of class large
 LABELS = "labels"  # intent: agent:fix was replaced by agent:running
 
 
@@ -33,18 +43,22 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
         _by_our_rules(kit, run)
         event = _event(kit, run)
         with kit.write(run, Phase.STATUS) as writer:
-            tolerant(kit.hold, lambda: writer.react(run.issue, "eyes"))
+            if not run.word:  # a command's own comment has its reaction already
+                tolerant(kit.hold, lambda: writer.react(run.issue, "eyes"))
             with kit.read(run) as reader:
                 default = require_repository(reader, kit.owners)
                 issue = _issue(kit, run, reader, event)
                 require_role(run, reader)
                 run = replace(run, status_comment=_acknowledged(kit, run, writer, issue))
                 commit, branch, config, source = _base(kit, reader, default)
-        request = request_of(event)
+                request = _request(kit, run, reader, event)
         criteria = criteria_of(request)
-        require(request, criteria)
+        if run.kind is not Kind.EXPLAIN:
+            require(request, criteria)
+            require_size(request, large=LARGE in {label.casefold() for label in issue.labels})
         limits = limits_of(config, kit.ceiling)
-        contract = Contract(request, criteria, branch, commit, config, source, limits)
+        asks = run.word == Word.PLAN or config.plan_approval
+        contract = Contract(request, criteria, branch, commit, config, source, limits, asks)
         return replace(run, contract=contract).moved(Signal.DONE)
 
     return guarded(stage)
@@ -67,6 +81,23 @@ def _by_our_rules(kit: DeskKit, run: Run) -> None:
             "The operator has paused all work.",
             f"Wait until it is resumed. {AGAIN}",
         )
+
+
+def _request(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> Request:
+    """The request as signed, with the comments that its person adopted by link, and when its text
+    was edited last. Comments of anybody else are no part of it."""
+    request = replace(request_of(event), adopted_by=run.requester.login)
+    comments = []
+    where = (run.repository.owner, run.repository.name, run.issue)
+    for number in links_of(request.said, *where):
+        try:
+            view = reader.comment(number)
+        except Missing:
+            continue
+        if view.issue == run.issue:
+            comments.append((f"#issuecomment-{number}", view.author.login, view.body))
+    at, by = kit.last_edit(run.repository.id, run.issue)
+    return replace(adopting(request, comments), edited=edited(at, by, event.updated_at))
 
 
 def _event(kit: DeskKit, run: Run) -> Event:
@@ -93,7 +124,7 @@ def _issue(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> IssueV
         raise _no_issue(f"it is {issue.state}")
     if issue.locked:
         raise _no_issue("its conversation is locked, so nothing could be asked or reported")
-    if not replaced and event.label.casefold() not in labels:
+    if not run.word and not replaced and event.label.casefold() not in labels:
         raise _no_issue(f"the label `{event.label}` was taken off before the run began")
     return issue
 
@@ -107,7 +138,12 @@ def _no_issue(why: str) -> Halt:
 
 
 def _acknowledged(kit: DeskKit, run: Run, writer: GitHubWriter, issue: IssueView) -> int:
-    """Replace the trigger's label, show the sticky comment; its id, 0 where none is possible."""
+    """Replace the trigger's label, show the sticky comment; its id, 0 where none is possible.
+
+    An explanation shows neither: it is one comment at its end.
+    """
+    if run.kind is Kind.EXPLAIN:
+        return 0
     if done(kit.hold, LABELS) is None:
         kit.hold.intend(LABELS, {"add": RUNNING})
         tolerant(kit.hold, lambda: relabel(writer, run.issue, issue.labels, RUNNING))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.domain import report
+from app.domain import report, told
 from app.domain.errors import Missing, Reason, Refused
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
@@ -13,7 +13,7 @@ from app.domain.ports import GitHubWriter
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop
 from app.domain.run import Run
-from app.domain.state import ENDS, State
+from app.domain.state import ENDS, Kind, State
 from worker.desk.faults import guarded
 from worker.desk.intents import once
 from worker.desk.kit import DONE, INCOMPLETE, DeskKit, ending_label
@@ -35,7 +35,10 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
     def stage(run: Run) -> Run:
         if run.state not in ENDS:
             raise ValueError(f"run {run.id} is in {run.state}, which is no ending")
-        if not _told_by_its_draft(run):
+        if run.kind is Kind.EXPLAIN:
+            with kit.write(run, Phase.STATUS) as writer:
+                _say(kit, run, writer)
+        elif not _told_by_its_draft(run):
             labels = _labels(kit, run)
             with kit.write(run, Phase.STATUS) as writer:
                 _say(kit, run, writer)
@@ -70,7 +73,8 @@ def _labels(kit: DeskKit, run: Run) -> tuple[str, ...]:
 
 def _say(kit: DeskKit, run: Run, writer: GitHubWriter) -> None:
     """One new comment on the issue; where that is refused, on the pull request if there is one."""
-    body = report.ending(run, _patch(kit, run))
+    answered = run.kind is Kind.EXPLAIN and run.state is State.COMPLETE
+    body = told.explained(run) if answered else report.ending(run, _patch(kit, run))
     marker = ending_marker(run.id)
 
     def on(number: int) -> bool:

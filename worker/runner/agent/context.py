@@ -16,6 +16,7 @@ from string import Template
 from app.domain.check import CheckResult, Failure, Standing
 from app.domain.edit import Entry
 from app.domain.run import Run
+from app.domain.state import Kind
 from app.domain.text import printable
 from worker.runner.agent.bench import contract_of, snapshot_of
 from worker.runner.agent.kit import Kit
@@ -25,7 +26,7 @@ from worker.runner.agent.quote import capped, framed, named, one_line
 from worker.runner.agent.views import Views
 
 PROMPTS = Path(__file__).parent / "prompts"
-NAMES = ("system", "first", "repair")
+NAMES = ("system", "first", "repair", "explain")
 TEXTS: Mapping[str, str] = {
     name: (PROMPTS / f"{name}.md").read_text(encoding="utf-8") for name in NAMES
 }
@@ -53,6 +54,8 @@ _CODE = {
 def opening(kit: Kit, run: Run) -> Opening:
     """The system prompt and the first message for where the run stands."""
     name, parts = ("repair", _repair(kit, run)) if run.attempts else ("first", _first(kit, run))
+    if run.kind is Kind.EXPLAIN:
+        name = "explain"
     text = Template(TEXTS[name]).substitute(_common(kit, run), **parts)
     return Opening(TEXTS["system"], text, PROMPTS_VERSION)
 

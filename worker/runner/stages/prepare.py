@@ -12,7 +12,7 @@ from app.domain.errors import Halt, Missing, Park, Reason, Refused, Unavailable,
 from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot
-from app.domain.state import Signal
+from app.domain.state import Kind, Signal
 from worker.runner.checks.environment import set_up
 from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
 
@@ -31,11 +31,14 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         kit.objects.validate(tree)
         entries = kit.objects.entries(tree)
         config = _config(kit, contract, tree, entries)
-        checks, assumed = _checks(kit, config, tree, entries)
+        explains = run.kind is Kind.EXPLAIN
+        checks, assumed = ((), ()) if explains else _checks(kit, config, tree, entries)
         image, profile = _image(kit, config.image)
+        if explains:  # nothing will be compared
+            snapshot = Snapshot(tree, image, profile, (), ())
+            return replace(run, snapshot=snapshot).moved(Signal.DONE)
         image, told = set_up(kit, run.id, config, tree, entries, image)
-        assumed = (*assumed, *told)
-        run = replace(run, snapshot=Snapshot(tree, image, profile, checks, assumed))
+        run = replace(run, snapshot=Snapshot(tree, image, profile, checks, (*assumed, *told)))
         return _baseline(kit, run, tree, image, checks).moved(Signal.DONE)
 
     return stage

@@ -1,0 +1,129 @@
+"""What is said in answer to a command: short comments, in Markdown, from records alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.domain.commands import Word, help_text
+from app.domain.event import Person
+from app.domain.markdown import bullets, code, inline
+from app.domain.report_parts import seconds, spent
+from app.domain.run import Run
+from app.domain.state import ENDS, State
+
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
+# As GitHub documents them; the trailer stands in a line of its own.
+_SKIPS = re.compile(
+    r"\[(?:skip ci|ci skip|no ci|skip actions|actions skip)\]|^skip-checks:[ \t]*true[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+# Words that are understood and whose machinery this version does not have.
+LATER: dict[Word, str] = {
+    Word.REVISE: "change its pull request after a review comment",
+    Word.VERIFY: "check somebody else's pull request",
+    Word.CI: "start the repository's own workflows for a head that was held back",
+    Word.UPDATE: "merge the base into its branch",
+    Word.PUBLISH: "hold a pull request back until its tree is approved",
+}
+
+
+def mention(person: Person) -> str:
+    login = person.login
+    if person.kind == "User" and _LOGIN.fullmatch(login):
+        return f"@{login} "
+    return f"For {code(login)}: "
+
+
+def refused(person: Person, role: str, said: str, needs: str) -> str:
+    """One refusal; who asked again finds this one."""
+    return (
+        f"{mention(person)}`/agent {said}` was not done: you have the role {code(role)} here, and "
+        f"it needs {needs}. Somebody who has that can say it."
+    )
+
+
+def later(person: Person, word: Word) -> str:
+    return (
+        f"{mention(person)}`/agent {word}` is understood, but this version of Patchwarrant cannot "
+        f"{LATER[word]} yet, so nothing was done. `/agent help` lists what it can do."
+    )
+
+
+def unknown(person: Person, said: str) -> str:
+    return f"{mention(person)}{help_text(code(f'/agent {said}'.strip(), 60))}"
+
+
+def helped(person: Person) -> str:
+    return f"{mention(person)}{help_text()}"
+
+
+def status(person: Person, runs: Sequence[Run], now_ms: int) -> str:
+    """How it stands, newest run first; `runs` are those of one issue, oldest first."""
+    if not runs:
+        return f"{mention(person)}no run of mine is known for this."
+    shown = [_run(run, now_ms) for run in reversed(runs)]
+    return f"{mention(person)}this is what the ledger says:\n\n{bullets(shown, 5)}"
+
+
+def _run(run: Run, now_ms: int) -> str:
+    age = seconds(max(0, now_ms - run.created))
+    limits = run.contract.limits if run.contract else None
+    what = f"{code(run.id)} ({run.kind}, begun {age} ago by {code(run.requester.login)}): "
+    if run.state not in ENDS:
+        what += f"in {code(run.state)}"
+        if run.wait is not None:
+            what += f", waiting ({code(run.wait.waiting)}: {inline(run.wait.note, 200)})"
+    elif run.halt is not None and run.state is State.HALTED:
+        what += f"ended with {code(run.halt.reason)}"
+    else:
+        what += "complete"
+        if run.publication.pull:
+            what += f", pull request #{run.publication.pull}"
+    return f"{what}. {spent(run.spend, limits)}"
+
+
+def capped(person: Person, scope: str, limit: int) -> str:
+    whose = {
+        "issue": "this issue has",
+        "user": "you have",
+        "repository": "this repository has",
+        "installation": "this installation has",
+    }[scope]
+    return (
+        f"{mention(person)}no run was started: {whose} had {limit} runs within an hour, which is "
+        "the cap. Ask again later; the operator can set other caps."
+    )
+
+
+def explained(run: Run) -> str:
+    """The read-only answer; the model's words are marked as such."""
+    found = run.grounding
+    paths = bullets([code(path) for path in found.paths], 20) if found and found.paths else ""
+    words = inline(found.summary, 6_000) if found else "(nothing)"
+    limits = run.contract.limits if run.contract else None
+    base = code(run.contract.base_commit[:12]) if run.contract else "the base"
+    parts = [
+        f"<!-- patchwarrant:ending:{run.id} -->\n{mention(run.requester)}this is what the code at "
+        f"{base} says about it. Nothing was changed.",
+        f"**In the model's own words:** {words}",
+    ]
+    if paths:
+        parts.append(f"**Files that it read**\n\n{paths}")
+    parts += [spent(run.spend, limits), f"Run {code(run.id)}"]
+    return "\n\n".join(parts)
+
+
+def skip_directive(message: str) -> str:
+    """The part of a commit's message that tells GitHub to start no workflow, "" without one."""
+    found = _SKIPS.search(message)
+    return found[0] if found else ""
+
+
+def skipped(directive: str) -> str:
+    """After a merge whose message tells CI to stay away."""
+    return (
+        f"The message of this merge holds {code(directive, 60)}, which tells CI systems to skip "
+        "the merged commit: the base's own workflows may not have run on it. Run them by hand, or "
+        "push another commit, if they should."
+    )

@@ -1,0 +1,234 @@
+"""Commands of people: who may say what is asked live, each is acknowledged and answered once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.domain import plan_approval, told
+from app.domain.commands import TRIAGE, Command, Word, command_of
+from app.domain.errors import Halt, Refused, Waiting
+from app.domain.event import Event, EventKind
+from app.domain.intake import request_of
+from app.domain.permissions import Phase
+from app.domain.ports import GitHubReader
+from app.domain.record import ChangeRow
+from app.domain.run import BRANCH, Run
+from app.domain.state import ENDS, Kind
+from worker.desk.authority import role_of
+from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of, speak
+from worker.store.rows import Opening
+
+log = logging.getLogger(__name__)
+STARTS = {Word.FIX: Kind.FIX, Word.PLAN: Kind.FIX, Word.EXPLAIN: Kind.EXPLAIN}
+
+
+@dataclass(frozen=True)
+class _Said:
+    """One command with what it is about: `issue` is the Change's where it was said on a pull
+    request of ours, `change` the issue's open Change, `asking` names the tokens."""
+
+    event: Event
+    command: Command
+    desk: EventDesk
+    asking: Run
+    issue: int
+    change: ChangeRow | None
+
+    def reply(self, text: str, marker: str = "") -> None:
+        """A comment where the command was said; without `marker` each event has one of its own."""
+        mark = f"<!-- patchwarrant:said:{marker or self.event.key} -->"
+        speak(
+            self.desk, self.asking, lambda w: w.comment(self.event.issue, f"{mark}\n{text}", mark)
+        )
+
+    def active(self) -> Run | None:
+        """The run at work, if one is and it did not end yet."""
+        if self.change is None or not self.change.active:
+            return None
+        run = self.desk.ledger.run(self.change.active)
+        return run if run is not None and run.state not in ENDS else None
+
+
+def conversed(event: Event, desk: EventDesk) -> str | None:
+    """Do what a command says; the id of the run to wake, None where there is none."""
+    command = command_of(event.text)
+    if command is None or desk.read is None or not desk.allows(event):
+        desk.ledger.event_done(event.key, "no command of an allowed owner")
+        return None
+    asking = run_for(event, desk, word=command.said or "?")
+    try:
+        with desk.read(asking) as reader:
+            role = role_of(asking, reader)
+            said = _about(event, command, desk, asking, reader)
+    except (Refused, Halt) as amiss:  # the App may not look here any more: nobody can be told
+        log.info("command %s of issue %s: %s", command.said, event.issue, amiss)
+        desk.ledger.event_done(event.key, "unreadable")
+        return None
+    if not _may(command, role):
+        needs = "triage access" if command.word in TRIAGE else "write access"
+        text = told.refused(event.sender, role, command.said or "help", needs)
+        said.reply(text, f"refused:{event.issue}:{event.sender.id}")
+        desk.ledger.event_done(event.key, f"refused-role:{role}")
+        return None
+    _acknowledge(said)
+    woken = _done(said)
+    desk.ledger.event_done(event.key, f"command:{command.said}")
+    return woken
+
+
+def _may(command: Command, role: str) -> bool:
+    if role in ("admin", "maintain", "write"):
+        return True
+    return role == "triage" and (command.word is None or command.word in TRIAGE)
+
+
+def _about(
+    event: Event, command: Command, desk: EventDesk, asking: Run, reader: GitHubReader
+) -> _Said:
+    """What the command is about. A pull request is ours only if the ledger says so, its head is
+    our branch, and that branch is in this very repository."""
+    if not event.pull:
+        change = desk.ledger.open_change(event.repository.id, event.issue)
+        return _Said(event, command, desk, asking, event.issue, change)
+    view = reader.pull(event.issue)
+    name = BRANCH.fullmatch(view.head_ref)
+    mine = view.head_repository == event.repository.id and name is not None
+    found = desk.ledger.change(name["change"]) if mine and name is not None else None
+    ours = (
+        found is not None
+        and found.repository == event.repository.id
+        and found.pull == view.number
+        and found.branch == view.head_ref
+    )
+    if found is None or not ours:
+        return _Said(event, command, desk, asking, 0, None)
+    return _Said(event, command, desk, asking, found.issue, found)
+
+
+def _acknowledge(said: _Said) -> None:
+    """A reaction to the comment itself; a review's own text takes none."""
+    event = said.event
+    inline = event.kind is EventKind.INLINE
+    if event.kind is EventKind.REVIEW:
+        return
+    try:
+        phase = Phase.PULL if inline else Phase.STATUS
+        with said.desk.write(said.asking, phase) as writer:
+            writer.react_comment(event.comment, "eyes", inline=inline)
+    except (Refused, Halt) as gone:
+        log.info("comment %s took no reaction: %s", event.comment, gone)
+
+
+def _done(said: _Said) -> str | None:
+    word = said.command.word
+    if word is None:
+        said.reply(told.unknown(said.event.sender, said.command.said), f"help:{said.event.issue}")
+        return None
+    if word in told.LATER:
+        said.reply(told.later(said.event.sender, word), f"later:{word}:{said.event.issue}")
+        return None
+    return _DOERS[word](said)
+
+
+def _help(said: _Said) -> None:
+    said.reply(told.helped(said.event.sender))
+
+
+def _status(said: _Said) -> None:
+    desk = said.desk
+    runs = runs_of(said.change, said.event, said.issue, desk) if said.issue else ()
+    said.reply(told.status(said.event.sender, runs, desk.now()))
+
+
+def _cancel(said: _Said) -> str | None:
+    """Within seconds: a run at work looks at its flag, one that waits is woken to end."""
+    run = said.active()
+    if run is None or not said.desk.ledger.cancel(run.id):
+        said.reply(f"{told.mention(said.event.sender)}no run of mine is at work here.")
+        return None
+    return run.id if run.wait is not None else None
+
+
+def _start(said: _Said) -> str | None:
+    """fix, plan, explain: like the label, or the answer that a run waits for."""
+    event, desk, word = said.event, said.desk, said.command.word
+    assert word is not None
+    if event.pull:
+        said.reply(
+            f"{told.mention(event.sender)}`/agent {word}` is said on an issue, and this is a pull "
+            "request, so nothing was done."
+        )
+        return None
+    run = replace(said.asking, kind=STARTS[word], word=word)
+    opened = begin(event, run, desk)
+    if opened is None:
+        return None
+    if opened.outcome in (Opening.NEW, Opening.KNOWN):
+        return opened.run_id or None
+    if word is Word.FIX and opened.waiting == Waiting.ANSWER:
+        request = request_of(event)
+        answer = f"{request.title}\n\n{request.body}"
+        if desk.ledger.answer(opened.run_id, event.key, answer):
+            return opened.run_id
+    _, text = note_of(opened)
+    said.reply(f"{told.mention(event.sender)}{text}")
+    return None
+
+
+def _retry(said: _Said) -> str | None:
+    """The last run's request once more, as it was signed then."""
+    event, desk = said.event, said.desk
+    runs = runs_of(said.change, event, said.issue, desk) if said.issue else ()
+    if not runs:
+        said.reply(
+            f"{told.mention(event.sender)}there is no run of mine here to do again; "
+            "`/agent fix` starts one."
+        )
+        return None
+    last = runs[-1]
+    again = replace(
+        said.asking, kind=last.kind, word=last.word or Word.RETRY, event=last.event,
+        issue=last.issue,
+    )  # fmt: skip
+    opened = begin(event, again, desk)
+    if opened is None:
+        return None
+    if opened.outcome in (Opening.NEW, Opening.KNOWN):
+        return opened.run_id or None
+    _, text = note_of(opened)
+    said.reply(f"{told.mention(event.sender)}{text}")
+    return None
+
+
+def _approve(said: _Said) -> str | None:
+    event, desk = said.event, said.desk
+    run, given = said.active(), (said.command.text.split() or [""])[0]
+    waits = run is not None and run.wait is not None and run.wait.waiting is Waiting.PLAN
+    entry = plan_approval.pending(desk.ledger.journal(run.id)) if run and waits else None
+    if run is None or entry is None:
+        said.reply(f"{told.mention(event.sender)}no plan waits for an approval here.")
+        return None
+    digest = str(entry.data["plan_hash"])
+    if not plan_approval.fits(given, digest):
+        said.reply(
+            f"{told.mention(event.sender)}that is not the hash of the plan that waits, so nothing "
+            f"was approved. Read the newest plan above; its hash begins with "
+            f"`{digest[: plan_approval.LEAST]}` and is said in full there."
+        )
+        return None
+    by = f"{event.sender.login} ({event.sender.id})"
+    return run.id if desk.ledger.approve(run.id, event.key, digest, by) else None
+
+
+_DOERS: dict[Word, Callable[[_Said], str | None]] = {
+    Word.HELP: _help,
+    Word.STATUS: _status,
+    Word.CANCEL: _cancel,
+    Word.FIX: _start,
+    Word.PLAN: _start,
+    Word.EXPLAIN: _start,
+    Word.RETRY: _retry,
+    Word.APPROVE: _approve,
+}

@@ -1,0 +1,172 @@
+"""What every event at the desk is given, and how a run is opened or one short note is written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.domain import told
+from app.domain.errors import Halt, Refused
+from app.domain.event import Event
+from app.domain.permissions import Phase
+from app.domain.ports import GitHubWriter
+from app.domain.record import ChangeRow, JournalEntry
+from app.domain.run import Run
+from app.domain.state import Kind
+from worker.desk.kit import FIX_LABEL, Read, Write
+from worker.store.rows import Opened, Opening
+
+log = logging.getLogger(__name__)
+
+
+class Events(Protocol):
+    """What of the ledger is needed here."""
+
+    def event(self, key: str) -> Event | None: ...
+
+    def event_done(self, key: str, outcome: str) -> None: ...
+
+    def open_run(self, event_key: str, run: Run) -> Opened: ...
+
+    def answer(self, run_id: str, event_key: str, text: str) -> bool: ...
+
+    def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool: ...
+
+    def run(self, run_id: str) -> Run | None: ...
+
+    def runs(self, limit: int) -> list[Run]: ...
+
+    def runs_without_end(self) -> list[str]: ...
+
+    def cancel(self, run_id: str) -> bool: ...
+
+    def journal(self, run_id: str) -> list[JournalEntry]: ...
+
+    def change(self, change_id: str) -> ChangeRow | None: ...
+
+    def open_change(self, repository: int, issue: int) -> ChangeRow | None: ...
+
+    def close_change(self, change: ChangeRow) -> bool: ...
+
+    def edited(self, repository: int, issue: int, at: str, by: str) -> None: ...
+
+
+class Capped(Protocol):
+    """Caps on runs an hour."""
+
+    @property
+    def limits(self) -> Mapping[str, int]: ...
+
+    def take(self, scopes: Mapping[str, str], key: str) -> str: ...
+
+    def give_back(self, scopes: Mapping[str, str], key: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class EventDesk:
+    """`new_run_id` gives a fresh id of letters and digits, `now` Redis milliseconds, `owners` the
+    operator's allow-list in lower case. Without `read` nobody's role can be asked, so that no
+    answer and no command is taken. Without `caps` there are none."""
+
+    ledger: Events
+    write: Write
+    new_run_id: Callable[[], str]
+    now: Callable[[], int]
+    owners: frozenset[str]
+    read: Read | None = None
+    caps: Capped | None = None
+
+    def allows(self, event: Event) -> bool:
+        """Whether the operator lets anything happen for this event's owner and sender."""
+        return event.repository.owner.casefold() in self.owners and event.sender.kind == "User"
+
+
+def run_for(event: Event, desk: EventDesk, kind: Kind = Kind.FIX, word: str = "") -> Run:
+    """The run that `event` would open; also the name under which its tokens are minted."""
+    return Run(
+        id=desk.new_run_id(),
+        kind=kind,
+        change="",
+        event=event.key,
+        installation=event.installation,
+        repository=event.repository,
+        issue=event.issue,
+        requester=event.sender,
+        created=desk.now(),
+        word=word,
+    )
+
+
+def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
+    """Open the run inside the caps; None where a cap forbids it, which is said once an hour."""
+    whose = {
+        "issue": f"{run.repository.id}:{run.issue}",
+        "user": str(run.requester.id),
+        "repository": str(run.repository.id),
+        "installation": str(run.installation),
+    }
+    full = desk.caps.take(whose, event.key) if desk.caps else ""
+    if desk.caps and full:
+        hour = desk.now() // 3_600_000
+        marker = f"<!-- patchwarrant:cap:{full}:{run.requester.id}:{hour} -->"
+        tell(desk, run, marker, told.capped(event.sender, full, desk.caps.limits[full]))
+        desk.ledger.event_done(event.key, f"refused-cap:{full}")
+        return None
+    opened = desk.ledger.open_run(event.key, run)
+    if desk.caps and opened.outcome in (Opening.ACTIVE, Opening.PULL):
+        desk.caps.give_back(whose, event.key)
+    return opened
+
+
+def note_of(opened: Opened) -> tuple[str, str]:
+    """(marker, text) of the one note; a second event of the same kind finds the first note."""
+    if opened.outcome is Opening.PULL:
+        return (
+            f"<!-- patchwarrant:pull:{opened.change} -->",
+            f"This issue has an open pull request of mine already: #{opened.pull}. "
+            "Comment `/agent revise …` there to have it changed, or close it and set the label "
+            f"`{FIX_LABEL}` again for a new start.",
+        )
+    waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""
+    return (
+        f"<!-- patchwarrant:active:{opened.run_id} -->",
+        f"A run for this issue is at work already (`{opened.run_id}`), so no "
+        f"second one is started.{waits}",
+    )
+
+
+def tell(desk: EventDesk, run: Run, marker: str, text: str) -> None:
+    """Say it on the issue and take the label off; owners outside the allow-list get no words."""
+
+    def act(writer: GitHubWriter) -> None:
+        writer.comment(run.issue, f"{marker}\n{text}", marker)
+        if not run.word:
+            writer.remove_label(run.issue, FIX_LABEL)
+
+    speak(desk, run, act)
+
+
+def speak(desk: EventDesk, run: Run, act: Callable[[GitHubWriter], object]) -> None:
+    """Do `act` with a writer of comments; a refusal (locked, deleted, no App) ends nothing."""
+    if run.repository.owner.casefold() not in desk.owners or run.requester.kind != "User":
+        return
+    try:
+        with desk.write(run, Phase.STATUS) as writer:
+            act(writer)
+    except (Refused, Halt) as unheard:
+        log.info("event of issue %s: nobody could be told: %s", run.issue, unheard)
+
+
+def runs_of(change: ChangeRow | None, event: Event, issue: int, desk: EventDesk) -> Sequence[Run]:
+    """The runs of a Change, or the newest of an issue whose Change is closed; oldest first."""
+    if change is not None:
+        found = [desk.ledger.run(run_id) for run_id in change.runs]
+        return [run for run in found if run is not None]
+    mine = [
+        run
+        for run in desk.ledger.runs(200)
+        if run.repository.id == event.repository.id and run.issue == issue
+    ]
+    return list(reversed(mine))

@@ -1,0 +1,111 @@
+"""What happens around a run: a nudge only wakes a live re-read, and that decides."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+
+from app.domain import told
+from app.domain.errors import Halt, Missing, Refused
+from app.domain.event import Event
+from app.domain.ports import GitHubReader, PullView
+from app.domain.record import ChangeRow
+from app.domain.run import BRANCH, Run
+from app.domain.state import ENDS, Kind, State
+from worker.desk.authority import require_repository
+from worker.desk.front import EventDesk, run_for, speak
+from worker.desk.kit import RUNNING
+
+log = logging.getLogger(__name__)
+
+
+def nudged(event: Event, desk: EventDesk) -> None:
+    """Look again at what the nudge may be about; runs that may not go on are asked to end."""
+    outcome = "nothing"
+    if event.told == "issues.edited":
+        desk.ledger.edited(event.repository.id, event.issue, event.updated_at, event.sender.login)
+        outcome = "edit noted"
+    elif desk.read is not None and event.told.startswith("pull_request."):
+        outcome = _pull_closed(event, desk)
+    elif desk.read is not None:
+        ended = [run.id for run in _concerned(event, desk) if _must_end(event, run, desk)]
+        for run_id in ended:
+            desk.ledger.cancel(run_id)
+        outcome = f"cancelled:{','.join(ended)}" if ended else "nothing"
+    desk.ledger.event_done(event.key, outcome)
+
+
+def _concerned(event: Event, desk: EventDesk) -> Iterator[Run]:
+    """The runs at work that this may be about, as far as the nudge itself says."""
+    for run_id in desk.ledger.runs_without_end():
+        run = desk.ledger.run(run_id)
+        if run is None or run.state in ENDS or run.installation != event.installation:
+            continue
+        here = event.repository.id in (0, run.repository.id)
+        listed = not event.repositories or run.repository.id in event.repositories
+        if here and listed and event.issue in (0, run.issue):
+            yield run
+
+
+def _must_end(event: Event, run: Run, desk: EventDesk) -> bool:
+    """Whether what is true now forbids this run to go on."""
+    assert desk.read is not None
+    try:
+        with desk.read(run) as reader:
+            return _ended_by_now(event, run, reader, desk)
+    except Missing:
+        return True
+    except Halt as halt:
+        log.info("run %s is asked to end: %s", run.id, halt)
+        return True
+    except Refused as unclear:
+        log.info("run %s could not be looked at: %s", run.id, unclear)
+        return False
+
+
+def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk) -> bool:
+    require_repository(reader, desk.owners)
+    issue = reader.issue(run.issue)
+    if issue.state != "open":
+        return True
+    taken_off = event.told == "issues.unlabeled" and event.label.casefold() == RUNNING
+    if taken_off and run.kind is Kind.FIX and run.state is not State.ADMIT:
+        return RUNNING not in {label.casefold() for label in issue.labels}
+    return False
+
+
+def _pull_closed(event: Event, desk: EventDesk) -> str:
+    """A closed pull request closes its Change, so that a new label begins a new one."""
+    assert desk.read is not None
+    asking = run_for(event, desk, word="pull")
+    try:
+        with desk.read(asking) as reader:
+            view = reader.pull(event.issue)
+            change = _change_of(view, event, desk)
+            if change is None or view.state == "open":
+                return "nothing"
+            said = reader.message(view.merge_commit) if view.merge_commit else ""
+    except (Refused, Halt) as unseen:
+        return f"unreadable: {unseen}"[:200]
+    if change.active:
+        desk.ledger.cancel(change.active)
+    directive = told.skip_directive(said)
+    if directive:
+        mark = f"<!-- patchwarrant:skipped:{change.id} -->"
+        text = f"{mark}\n{told.skipped(directive)}"
+        person = replace(event.sender, kind="User")  # whoever merged: it is said to everybody
+        speaker = replace(asking, requester=person)
+        speak(desk, speaker, lambda w: w.comment(event.issue, text, mark))
+    desk.ledger.close_change(change)
+    return f"closed:{change.id}"
+
+
+def _change_of(view: PullView, event: Event, desk: EventDesk) -> ChangeRow | None:
+    name = BRANCH.fullmatch(view.head_ref)
+    if name is None or view.head_repository not in (0, event.repository.id):
+        return None
+    change = desk.ledger.change(name["change"])
+    if change is None or change.repository != event.repository.id:
+        return None
+    return change if change.pull == view.number else None
