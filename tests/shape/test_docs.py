@@ -33,11 +33,16 @@ def text(name: str) -> str:
 
 def settings_in_code() -> set[str]:
     found: set[str] = set()
-    for path in ("app/settings.py", "worker/settings.py"):
+    for path in ("app/settings.py", "worker/settings.py", "worker/setup_settings.py"):
         for name in NAME.findall(text(path)):
             if not name.endswith("_") and name not in {"PATCHWARRANT_WEBHOOK_SECRET"}:
                 found.add(name)
-    secrets = {"PATCHWARRANT_APP_KEY", "PATCHWARRANT_SEAL", "ANTHROPIC_API_KEY"}
+    secrets = {
+        "PATCHWARRANT_APP_KEY",
+        "PATCHWARRANT_SEAL",
+        "ANTHROPIC_API_KEY",
+        "PATCHWARRANT_GITHUB_TOKEN",
+    }
     return {f"{name}_FILE" if name in secrets else name for name in found}
 
 
