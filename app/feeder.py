@@ -48,14 +48,20 @@ class Feeder:
         self.redis.close()
 
     def _run(self) -> None:
+        away = False  # said once an outage, not once a second
         while not self.ended.is_set():
             try:
                 self.give_back()
+                if away:
+                    log.warning("Redis is back, wake-ups go on")
+                    away = False
                 while not self.ended.is_set():
                     if self.feed(BLOCK):
                         self.ended.wait(PAUSE)
             except RedisError as error:
-                log.warning("wake-ups wait, Redis is away: %s", error)
+                if not away:
+                    log.warning("wake-ups wait until Redis is back: %s", error)
+                    away = True
                 self.ended.wait(AWAY)
 
     def give_back(self) -> None:

@@ -15,12 +15,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from app.feeder import Feeder
+from app.heads import patient
 from app.inbox import Away, Inbox, client
 from app.settings import Settings
 from app.webhook import Webhook
 
 PATH = "/webhooks/github"
-CONNECTIONS = 512  # at once; a slow sender holds one for ten seconds at most
+CONNECTIONS = 512  # at once; head and body have ten seconds each, half of them may lack a head
 log = logging.getLogger(__name__)
 
 
@@ -87,7 +88,7 @@ def serve(settings: Settings) -> None:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=patient(),
         lifespan="on",
         log_level="info",
         access_log=False,

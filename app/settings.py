@@ -9,9 +9,12 @@ import os
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SECRET = "PATCHWARRANT_WEBHOOK_SECRET"  # noqa: S105 - the setting's name
+LEAST = 16  # bytes: who can guess the secret can make this app do what it does
+SHORT = f"{LEAST} characters at least are wanted"
 WHERE = (
     "the webhook secret that you typed into the GitHub App's page (under Webhook). Make one with "
     "`python3 -c 'import secrets; print(secrets.token_hex(32))'`, put it into a file that only "
@@ -56,7 +59,7 @@ def read(names: MutableMapping[str, str]) -> Settings:
     warnings: list[str] = []
     secret = _secret(names, wrong, warnings)
     url = names.get("PATCHWARRANT_REDIS_URL", "").strip() or REDIS_URL
-    if not url.startswith(("redis://", "rediss://", "unix://")):
+    if not _address(url):
         wrong.append(
             "PATCHWARRANT_REDIS_URL: redis://, rediss:// or unix:// is wanted, the address of the "
             "Redis that desk and runner use"
@@ -83,6 +86,17 @@ def read(names: MutableMapping[str, str]) -> Settings:
     )
 
 
+def _address(url: str) -> bool:
+    """Whether the client can read this address of a Redis."""
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        return False
+    try:
+        _ = urlsplit(url).port
+    except ValueError:  # a port that is no number
+        return False
+    return True
+
+
 def _secret(names: MutableMapping[str, str], wrong: list[str], warnings: list[str]) -> bytes:
     file = names.get(f"{SECRET}_FILE", "").strip()
     value = names.pop(SECRET, "").strip().encode()
@@ -94,9 +108,13 @@ def _secret(names: MutableMapping[str, str], wrong: list[str], warnings: list[st
             return b""
         if not value:
             wrong.append(f"{SECRET}_FILE: {file} is empty; it should hold {WHERE}")
+        elif len(value) < LEAST:
+            wrong.append(f"{SECRET}_FILE: {file} is too short ({SHORT}); it should hold {WHERE}")
         return value
     if not value:
         wrong.append(f"{SECRET}_FILE: {WHERE}")
+    elif len(value) < LEAST:
+        wrong.append(f"{SECRET}: it is too short ({SHORT}); it is {WHERE}")
     else:
         warnings.append(
             f"{SECRET} is set as a value; a file named by {SECRET}_FILE is safer, since other "

@@ -27,6 +27,7 @@ from app.inbox import Away, Inbox
 CAPS = {"issues": 2 << 20} | dict.fromkeys(READ - {"issues"}, 3 << 20)
 CAP = 1 << 20
 SECONDS = 10.0  # for the whole body
+ROOM = 64 << 20  # bytes of bodies that are not whole, over all connections
 
 Answer = tuple[int, bytes]
 log = logging.getLogger(__name__)
@@ -118,14 +119,22 @@ class Disconnected(Exception):
     """The sender hung up: nobody to answer."""
 
 
-class Webhook:
-    """The ASGI application for one secret and one inbox."""
+class Full(Exception):
+    """Too much is held of bodies whose sender nobody knows yet."""
 
-    def __init__(self, secret: bytes, inbox: Inbox) -> None:
+
+class Webhook:
+    """The ASGI application for one secret and one inbox.
+
+    `room` bounds the bytes of bodies that are not whole, so not known to be genuine, together.
+    """
+
+    def __init__(self, secret: bytes, inbox: Inbox, room: int = ROOM) -> None:
         if not secret:
             raise ValueError("a receiver without a webhook secret would take anything: refused")
         self.secret = secret
         self.inbox = inbox
+        self.room = room
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -146,7 +155,9 @@ class Webhook:
             return head.refusal
         try:
             async with asyncio.timeout(SECONDS):
-                body = await _read(receive, head.cap)
+                body = await self._read(receive, head.cap)
+        except Full:
+            return _refusal(503, "too many long bodies arrive at once; deliver this again later")
         except TimeoutError:
             return _refusal(408, f"the body took longer than {SECONDS:.0f} s")
         if body is None:
@@ -164,6 +175,32 @@ class Webhook:
         except Away as error:
             return _refusal(503, f"{error}; deliver this again later")
         return 202, _json({written.value: found.key})
+
+    async def _read(self, receive: Receive, cap: int) -> bytes | bytearray | None:
+        """The raw body; None as soon as it has more than `cap` bytes. Raises `Full`."""
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        first: bytes = message.get("body", b"")
+        if not message.get("more_body", False):
+            return first if len(first) <= cap else None
+        body = bytearray()
+        try:
+            while True:
+                piece: bytes = message.get("body", b"")
+                self.room -= len(piece)
+                body += piece
+                if self.room < 0:
+                    raise Full
+                if len(body) > cap:
+                    return None
+                if not message.get("more_body", False):
+                    return body
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Disconnected
+        finally:
+            self.room += len(body)
 
 
 class _Head:
@@ -202,25 +239,6 @@ class _Head:
 def _plain_json(kind: bytes) -> bool:
     media, _, parameters = kind.lower().partition(b";")
     return media.strip() == b"application/json" and parameters.strip() in (b"", b"charset=utf-8")
-
-
-async def _read(receive: Receive, cap: int) -> bytes | bytearray | None:
-    """The raw body; None as soon as it has more than `cap` bytes."""
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise Disconnected
-    first: bytes = message.get("body", b"")
-    if not message.get("more_body", False):
-        return first if len(first) <= cap else None
-    body = bytearray(first)
-    while len(body) <= cap:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            return body if len(body) <= cap else None
-    return None
 
 
 def _event(name: str, body: bytes | bytearray) -> Event | Ignored:

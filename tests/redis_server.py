@@ -17,6 +17,8 @@ from pathlib import Path
 from redis import Redis
 from redis.exceptions import RedisError
 
+from tests.tied import tied
+
 START = 20.0  # seconds
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 VOLATILE = {"appendonly": "no", "save": ""}
@@ -70,7 +72,7 @@ class Server:
             words += [f"--{name}", value]
         log = (self.folder / "log").open("ab")
         with log:
-            self.process = subprocess.Popen(words, stdout=log, stderr=log)
+            self.process = subprocess.Popen(words, stdout=log, stderr=log, preexec_fn=tied())
         ends = time.monotonic() + START
         with self.client() as client:
             while True:

@@ -26,6 +26,7 @@ from tests.redis_server import Server, redis_server
 from tests.shared_data import REPOSITORY
 from tests.standins.anthropic import AnthropicStandin
 from tests.standins.github import AppKeys, GitHubStandin
+from tests.tied import tied
 from worker.attest.signing import Signer
 from worker.store.connect import connect
 from worker.store.ledger import Ledger
@@ -135,6 +136,7 @@ class Stack:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=tied(),
             )
 
     def stop(self, role: str, number: signal.Signals = signal.SIGTERM) -> None:
@@ -185,9 +187,14 @@ class Stack:
         process.wait()
 
     def containers(self, run: str) -> list[str]:
-        """Ids of the containers that carry a run's label, by the engine's own list."""
-        words = ["docker", "ps", "-aq", "--filter", f"label=patchwarrant.run={run}"]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+        """Ids of a run's containers, by the engine's own list: by their label, or by their name
+        where they were made before it was known whose they would be."""
+        found: set[str] = set()
+        for sign in (f"label=patchwarrant.run={run}", rf"name=^/patchwarrant\.{run}\."):
+            words = ["docker", "ps", "-aq", "--filter", sign]
+            done = subprocess.run(words, capture_output=True, text=True, check=True)
+            found.update(done.stdout.split())
+        return sorted(found)
 
     def run_of(self, issue: int, seconds: float = 60, after: str = "") -> Run:
         """The newest run of an issue, once it exists and is not the run `after`."""

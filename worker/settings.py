@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from worker.setup_settings import SetupSettings, setup
 
@@ -20,6 +21,7 @@ MODEL = "claude-sonnet-5-5"
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SANDBOX_SOCKET = "/run/patchwarrant/sandbox.sock"
 STATE_FOLDER = "/var/lib/patchwarrant"
+WORKERS = 256  # processes of one role at most
 CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
 
 
@@ -135,6 +137,24 @@ class Door:
             self.missing.append(f"{name}: {where}")
         return value
 
+    def url(self, name: str, default: str) -> str:
+        """An `https://` or `http://` address without its last slash, "" where the default is."""
+        value = self.text(name, default).rstrip("/")
+        if value and not _web(value):
+            self.missing.append(f"{name}: an address like https://HOST is wanted, not {value!r}")
+            return default
+        return value
+
+    def whole(self, name: str, default: int, least: int = 1, most: int = 1 << 30) -> int:
+        """`number`, whole and at most `most`."""
+        number = self.number(name, default, least)
+        if number > most or number != int(number):
+            self.missing.append(
+                f"{name}: a whole number from {least} to {most} is wanted, not {number:g}"
+            )
+            return default
+        return int(number)
+
     def number(self, name: str, default: float, least: float = 1) -> float:
         """A finite number, `least` or more; anything else is said and the default stands in."""
         value = self.text(name, str(default))
@@ -170,8 +190,11 @@ class Door:
         if file:
             try:
                 value = Path(file).read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                self.missing.append(f"{name}_FILE: {file} cannot be read: {error}")
+            except OSError as error:
+                self.missing.append(f"{name}_FILE: {file} cannot be read: {error.strerror}")
+                return Secret("")
+            except UnicodeDecodeError:
+                self.missing.append(f"{name}_FILE: {file} holds no text; it should hold {where}")
                 return Secret("")
             if not value:
                 self.missing.append(f"{name}_FILE: {file} is empty; it is {where}")
@@ -205,11 +228,36 @@ def environment() -> MutableMapping[str, str]:
 
 
 def redis_url(door: Door) -> str:
-    return door.text("PATCHWARRANT_REDIS_URL", REDIS_URL)
+    """The address, which is never repeated: it may hold a password."""
+    value = door.text("PATCHWARRANT_REDIS_URL", REDIS_URL)
+    if not _redis(value):
+        door.missing.append(
+            "PATCHWARRANT_REDIS_URL: redis://HOST:6379/0, rediss://… or unix:///path/to/socket "
+            "is wanted"
+        )
+    return value
+
+
+def _redis(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("redis", "rediss", "unix") and (parts.port or 0) >= 0
+    except ValueError:  # a port that is no number
+        return False
+
+
+def _web(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def operator(door: Door) -> OperatorSettings:
-    return OperatorSettings(redis_url(door))
+    made = OperatorSettings(redis_url(door))
+    door.close()
+    return made
 
 
 def local(door: Door) -> LocalSettings:
@@ -218,7 +266,7 @@ def local(door: Door) -> LocalSettings:
     )
     made = LocalSettings(
         sandbox=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
-        api_url=door.text("GITHUB_API_URL", "").rstrip("/"),
+        api_url=door.url("GITHUB_API_URL", ""),
         token=door.secret("PATCHWARRANT_GITHUB_TOKEN", "a token") if given else Secret(""),
     )
     door.close()
@@ -230,7 +278,7 @@ def desk(door: Door) -> DeskSettings:
     owners = door.text("PATCHWARRANT_OWNERS", "")
     made = DeskSettings(
         redis_url=redis_url(door),
-        app_id=door.needed("PATCHWARRANT_APP_ID", "the App's page on GitHub, under About"),
+        app_id=_app_id(door),
         app_key=door.secret(
             "PATCHWARRANT_APP_KEY", "the .pem file from the App's page, under Private keys"
         ),
@@ -238,10 +286,10 @@ def desk(door: Door) -> DeskSettings:
         signing_key=Path(
             door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
         ),
-        api_url=door.text("GITHUB_API_URL", API_URL).rstrip("/"),
+        api_url=door.url("GITHUB_API_URL", API_URL),
         owners=tuple(part.strip() for part in owners.split(",") if part.strip()),
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
-        workers=int(door.number("PATCHWARRANT_DESK_WORKERS", 2)),
+        workers=door.whole("PATCHWARRANT_DESK_WORKERS", 2, most=WORKERS),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
         write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
@@ -250,19 +298,27 @@ def desk(door: Door) -> DeskSettings:
     return made
 
 
+def _app_id(door: Door) -> str:
+    name, where = "PATCHWARRANT_APP_ID", "the App's page on GitHub, under About"
+    value = door.needed(name, where)
+    if value and not (value.isascii() and value.isdigit()):
+        door.missing.append(f"{name}: the App's number is wanted ({where}), not {value!r}")
+    return value
+
+
 def runner(door: Door) -> RunnerSettings:
     state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
     made = RunnerSettings(
         redis_url=redis_url(door),
         model=door.text("PATCHWARRANT_MODEL", MODEL),
-        model_url=door.text("PATCHWARRANT_MODEL_URL", MODEL_URL).rstrip("/"),
+        model_url=door.url("PATCHWARRANT_MODEL_URL", MODEL_URL),
         model_key=door.secret("ANTHROPIC_API_KEY", "a file with the key from Anthropic's console"),
-        server_url=door.text("GITHUB_SERVER_URL", SERVER_URL).rstrip("/"),
+        server_url=door.url("GITHUB_SERVER_URL", SERVER_URL),
         sandbox=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         sandbox_tls=door.text("PATCHWARRANT_SANDBOX_TLS", ""),
         stores=state / "stores",
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
-        workers=int(door.number("PATCHWARRANT_RUNNER_WORKERS", 2)),
+        workers=door.whole("PATCHWARRANT_RUNNER_WORKERS", 2, most=WORKERS),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
     )
     door.forget("ANTHROPIC_")  # its SDK would take an address or headers from there
@@ -275,10 +331,10 @@ def sandbox(door: Door) -> SandboxSettings:
     made = SandboxSettings(
         socket=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         docker_host=door.text("DOCKER_HOST", "unix:///var/run/docker.sock"),
-        concurrency=int(door.number("PATCHWARRANT_SANDBOXES", 0, least=0)),
+        concurrency=door.whole("PATCHWARRANT_SANDBOXES", 0, least=0),
         images=tuple(part.strip() for part in images.split(",") if part.strip()),
-        memory=int(door.number("PATCHWARRANT_SANDBOX_MEMORY_MIB", 4096)) << 20,
-        seconds=int(door.number("PATCHWARRANT_SANDBOX_SECONDS", 1800)),
+        memory=door.whole("PATCHWARRANT_SANDBOX_MEMORY_MIB", 4096, least=64) << 20,
+        seconds=door.whole("PATCHWARRANT_SANDBOX_SECONDS", 1800),
         certs=door.text("DOCKER_CERT_PATH", ""),
         runtime=door.text("PATCHWARRANT_SANDBOX_RUNTIME", "runc"),
         strict=door.text("PATCHWARRANT_SANDBOX_STRICT", "") in ("1", "yes", "true"),

@@ -23,15 +23,37 @@ WORDS = {
 }
 OURS = frozenset({"receive", "version"})
 USAGE = 2
+ARGUMENTS = {
+    "sandbox": "[--strict]",
+    "watch": "[RUN]",
+    "cancel": "RUN",
+    "key": "seal FILE | key signing FILE",
+}
+SPEAK = frozenset({"check", "verify"})  # these have options of their own and say them
+HELP = frozenset({"-h", "--help"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code: 0 done, 2 wrong words or settings. Other roles replace this process."""
+    try:
+        code = _main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     word = words[0] if words else ""
     if word in ("", "-h", "--help", "help"):
         print(usage())
         return 0 if word else USAGE
+    if word in WORDS and word not in SPEAK and HELP & set(words[1:]):
+        print(f"usage: patchwarrant {word} {ARGUMENTS.get(word, '')}".rstrip())
+        print(f"\n{WORDS[word]}; docs/settings.md has its settings")
+        return 0
     if word in ("version", "--version"):
         return _version()
     if word == "receive":

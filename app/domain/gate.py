@@ -237,7 +237,8 @@ def _told(result: CheckResult) -> str:
         told += ", subset: {} of {} tests".format(*result.subset)
     counts = result.counts
     if counts is None:
-        return f"{told}, exit code {result.exit_code}"
+        code = result.exit_code
+        return f"{told}, not started" if code is None else f"{told}, exit code {code}"
     return f"{told}, {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
 
 

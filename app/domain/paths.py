@@ -12,6 +12,8 @@ MAX_COMPONENT = 255  # bytes of UTF-8, as file systems count
 MAX_DEPTH = 32
 MAX_PATH = 4096
 
+UNREADABLE = "\ufffd"  # what a NUL or a broken character became on its way
+
 _DRIVE = re.compile(r"[A-Za-z]:")
 _GIT_SHORT = re.compile(r"git~\d+")
 _SHORT_NAME = re.compile(r"[^.]{1,6}~\d+(\..{0,3})?")
@@ -66,7 +68,9 @@ def canon(path: str) -> str:
 def fresh(path: str) -> str:
     """`canon`, and what a *new* name must also keep to: it can be checked out everywhere and is
     taken neither for an option nor for another file's short name. Raises `PathRefused`."""
-    for part in canon(path).split("/"):
+    if UNREADABLE in canon(path):
+        raise PathRefused(f"{shown(path)}: {named(UNREADABLE)} stands for what cannot be written")
+    for part in path.split("/"):
         if part.startswith(("-", " ")):
             raise PathRefused(f"{shown(path)}: a new name may not start with {part[0]!r}")
         if _NOT_ON_WINDOWS & set(part) or part.partition(".")[0].lower() in _DEVICES:

@@ -212,7 +212,7 @@ def halt_if_blocked(path: str, rules: Rules) -> None:
     raise Halt(
         Reason.BLOCKED_PATH,
         f"The plan needs `{path}`, which this app may not change.",
-        f"A person changes it: {line}."
+        f"{line[:1].upper()}{line[1:]}."
         if never(path)
         else f"To allow it, add to `.github/agent.yml` on the default branch: `{line}`",
         (path,),

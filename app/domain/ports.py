@@ -186,15 +186,6 @@ class Sandbox(Protocol):
 
 
 @dataclass(frozen=True)
-class Grant:
-    """A minted installation token's name in the ledger; the token itself stays in the adapter."""
-
-    name: str
-    repository: Repository
-    permissions: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class Token:
     """An installation token for one repository: `expires` in epoch milliseconds, `minted` on the
     minting process's growing clock in seconds. The repository's name is the one that it has now."""

@@ -20,13 +20,10 @@ from app.domain.repo_config import CONFIG_PATH, TESTS
 MANIFEST_CAP = 1 << 20
 PYTEST_REPORT = ".patchwarrant-junit.xml"
 
-SNIPPET = f"""version: 1
-checks:
-  - name: tests
-    run: python3 -m pytest -q --junitxml=report.xml
-    report: report.xml
-    selector: python3 -m pytest -q --junitxml=report.xml {TESTS}
-"""
+# One line, so that it is whole wherever a sentence is shown.
+SNIPPET = (
+    "checks: [{name: tests, run: python3 -m pytest -q --junitxml=report.xml, report: report.xml}]"
+)
 
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 _ASIDE = frozenset({"node_modules", "vendor", "third_party", "venv", ".venv", "site-packages"})
@@ -229,4 +226,4 @@ def _set_aside(path: str) -> bool:
 
 def nothing_recognised() -> str:
     """The next step for people where no check is known: the lines to add."""
-    return f"Add `{CONFIG_PATH}` on the default branch, for example:\n\n```yaml\n{SNIPPET}```"
+    return f"Add `{CONFIG_PATH}` on the default branch, for example with this line: `{SNIPPET}`"

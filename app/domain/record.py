@@ -23,7 +23,6 @@ BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
 QUEUE_DESK = "desk"
 QUEUE_RUNS = "runs"
-QUEUE_LARGE = "large"
 
 JOB_EVENT = "worker.jobs.event"
 JOB_RUN = "worker.jobs.run"
@@ -82,6 +81,11 @@ def cap_key(scope: str) -> str:
 def edited_key(repository: int, issue: int) -> str:
     """When and by whom an issue's text was last edited, as we were told; goes after a while."""
     return f"pw:edited:{repository}:{issue}"
+
+
+def taken_off_key(repository: int, issue: int) -> str:
+    """When we took the trigger's label off an issue last, Redis ms; goes after a while."""
+    return f"pw:taken-off:{repository}:{issue}"
 
 
 def request_key(request: str) -> str:

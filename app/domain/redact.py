@@ -36,6 +36,11 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("Google key", re.compile(r"AIza[A-Za-z0-9_-]{35}|GOCSPX-[A-Za-z0-9_-]{20,}")),
     ("Slack token", re.compile(r"xox[abeoprs]-[A-Za-z0-9-]{12,}|xapp-[A-Za-z0-9-]{20,}")),
+    ("Slack webhook", re.compile(r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}")),
+    (
+        "Discord webhook",
+        re.compile(r"discord(?:app)?\.com/api/webhooks/\d{10,}/[A-Za-z0-9_-]{20,}"),
+    ),
     ("Stripe key", re.compile(r"[rs]k_live_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{24,}")),
     ("GitLab token", re.compile(r"gl(?:pat|dt|rt|cbt|ptt)-[A-Za-z0-9_-]{20,}")),
     ("npm token", re.compile(r"npm_[A-Za-z0-9]{36}")),
@@ -45,6 +50,18 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _DOTTED = re.compile(r"eyJ[A-Za-z0-9_.-]*")
 _USERINFO = re.compile(r"://(?!git@)([^/\s@]{1,400})@")
+_LOGIN = re.compile(r"://([^/\s:@]{0,100}):([^/\s@]{8,300})@([A-Za-z0-9.-]{1,200})")
+_PASSWORD = re.compile(
+    r"(?i)(?:passw(?:or)?d|passphrase|secret)[\"']?\s{0,5}(?:=|:|=>)\s{0,5}[\"']([^\s\"']{8,200})[\"']"
+)
+# What people write where a password would stand.
+_STAND_IN = re.compile(
+    r"(?i)pass|pwd|secret|change|example|sample|dummy|fake|test|demo|user|admin|root|guest|local"
+    r"|your|here|todo|token|xxx|[$<{%*\[(]"
+)
+_LOCAL = re.compile(
+    r"(?i)(?:localhost|127\.[\d.]+|.*\bexample(?:\.[a-z]+)?|.*\.(?:test|invalid))\.?"
+)
 _HEADER = re.compile(
     r"(?i)((?:proxy-)?authorization|x-api-key|private-token|set-cookie)([\"']?\s{0,5}[:=]\s{0,5}"
     r"[\"']?)(?:(?:bearer|basic|token|digest)\s{1,5})?[^\s\"']+"
@@ -98,6 +115,10 @@ def secret_kinds(added_lines: Iterable[str]) -> tuple[str, ...]:
         kinds.add("JSON web token")
     if any(_random(found.group(1).rpartition(":")[2]) for found in _USERINFO.finditer(text)):
         kinds.add("password in a URL")
+    if any(_login(*found.groups()) for found in _LOGIN.finditer(text)):
+        kinds.add("password in a URL")
+    if any(_drawn(found.group(1), 3) for found in _PASSWORD.finditer(text)):
+        kinds.add("password")
     if any(_random(found.group(1)) for found in _NAMED.finditer(text)):
         kinds.add("random value under a secret's name")
     return tuple(sorted(kinds))
@@ -137,6 +158,18 @@ def _is_jwt(run: str) -> bool:
     """Three long parts with dots between them, somewhere in the run."""
     parts = [len(part) >= 10 for part in run.split(".")]
     return any(all(parts[at : at + 3]) for at in range(len(parts) - 2))
+
+
+def _login(user: str, password: str, host: str) -> bool:
+    """Whether user and password of an address are somebody's: neither a stand-in nor local."""
+    return password != user and not _LOCAL.fullmatch(host) and _drawn(password, 2)
+
+
+def _drawn(value: str, kinds: int) -> bool:
+    """Whether a value is no stand-in and mixes at least `kinds` of small and capital letters,
+    digits and signs."""
+    mixed = sum(bool(re.search(one, value)) for one in ("[a-z]", "[A-Z]", "[0-9]", "[^A-Za-z0-9]"))
+    return mixed >= kinds and not _STAND_IN.search(value)
 
 
 def _random(value: str) -> bool:

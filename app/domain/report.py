@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from app.domain.evidence import Result
 from app.domain.markdown import code, cut, inline
 from app.domain.report_annotations import remarks
-from app.domain.report_comment import ending, status
+from app.domain.report_comment import ending, not_certified, status
 from app.domain.report_commit import commit_message, pull_title
 from app.domain.report_facts import (
     BODY_CAP,
@@ -54,6 +54,7 @@ __all__ = [
     "pull_title",
     "remarks",
     "status",
+    "uncertified",
 ]
 
 ENVELOPES_HEAD = "Signed statements"
@@ -136,6 +137,17 @@ def merge_body(existing: str, ours: str) -> str:
         before = cut(before, room)
     joint = "\n\n" if after and close < 0 else ""
     return f"{before}{ours}{joint}{after}"
+
+
+def uncertified(run: Run, title: str, head: str) -> tuple[str, str]:
+    """(title, our part of the body) of a pull request that shows another commit than was checked;
+    it closes no issue."""
+    start, end = marks(run.id)
+    prefix = "[not certified] "
+    return (
+        title if title.startswith(prefix) else prefix + title,
+        f"{start}\n{not_certified(run, head)}\n{end}",
+    )
 
 
 def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:

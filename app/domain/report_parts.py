@@ -33,7 +33,7 @@ _RANK = {
     Standing.FAILED: 3,
 }
 UNCOUNTED = -2  # lines of a Delta that nobody measured
-HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**fails**", Holds.UNKNOWN: "**unknown**"}
+HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**does not hold**", Holds.UNKNOWN: "**not shown**"}
 
 
 def short(digest: str) -> str:
@@ -203,11 +203,11 @@ def files_line(deltas: tuple[Delta, ...], plan: Plan | None) -> str:
     untouched = len(set(planned) - changed)
     notes = [f"{undeclared} not in the plan"] if undeclared else []
     notes += [f"{untouched} planned but not changed"] if untouched else []
-    against = ", ".join(notes) if notes else "exactly as planned"
+    against = ", ".join(notes) if notes else "no other file than planned"
     counted = f"+{added} -{removed}"
     if any(delta.added == UNCOUNTED for delta in deltas):
         counted = "lines not counted"
-    lines = f"{counted}; {plan.planned_lines if plan else 0} planned"
+    lines = f"{counted}; {plan.planned_lines if plan else 0} lines were planned"
     return f"**Changed:** {_many(len(changed), 'file')} ({lines}), {against}"
 
 
@@ -251,7 +251,7 @@ def _said(finding: Finding, sizes: Sizes) -> str:
     if len(finding.exhibits) > sizes.ids:
         exhibits.append(f"and {len(finding.exhibits) - sizes.ids:,} more")
     claim = inline(finding.claim, sizes.line)
-    return f"{claim}: {' '.join(exhibits)}" if exhibits else claim
+    return f"{claim} — {' '.join(exhibits)}" if exhibits else claim
 
 
 def deciding(run: Run, deltas: tuple[Delta, ...], sizes: Sizes) -> list[str]:

@@ -55,12 +55,15 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
             lines.append(f"{code(result.check, 60)} is {standing(result)}: it showed nothing")
     if run.snapshot and not results_of(run):
         lines.append("no required check ran on this tree")
-    lines += [f"assumed: {inline(one, sizes.line)}" for one in _assumed(run)]
     return bullets(lines, sizes.findings) or "Nothing that was planned is missing."
 
 
-def _assumed(run: Run) -> tuple[str, ...]:
-    return run.snapshot.assumed if run.snapshot else ()
+def _assumed(run: Run, sizes: Sizes) -> str:
+    said = run.snapshot.assumed if run.snapshot else ()
+    if not said:
+        return ""
+    lines = [inline(one, sizes.line) for one in said]
+    return f"What was assumed, and how the checks were set up:\n\n{bullets(lines, sizes.findings)}"
 
 
 def asked(run: Run, sizes: Sizes) -> str:
@@ -78,9 +81,11 @@ def asked(run: Run, sizes: Sizes) -> str:
         f"{code(request.updated_at, 40)}, written by {code(request.author)}.{hidden}"
     )
     what = "The request names no criterion." if not lines else bullets(lines, sizes.findings)
+    text = cut(request.body.strip(), sizes.words)
+    prose = details("The request, without hidden text", fence(text)) + "\n\n" if text else ""
     return (
-        f"{intro}\n\n{what}\n\nWhether the change fulfils these is for the reviewer to say: the "
-        "checks below show only what they test."
+        f"{intro}\n\n{what}\n\n{prose}Whether the change fulfils these is for the reviewer to "
+        "say: the checks show only what they test."
     )
 
 
@@ -144,7 +149,8 @@ def words(run: Run, sizes: Sizes) -> str:
 
 
 def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
-    parts = [_all_checks(run, sizes), _commands(run, sizes), _provenance(run, facts)]
+    parts = [_all_checks(run, sizes), _assumed(run, sizes), _commands(run, sizes)]
+    parts.append(_provenance(run, facts))
     shown = [(check, log) for check, log in facts.logs.items() if log.strip()]
     if sizes.log:
         parts += [
@@ -183,7 +189,9 @@ def _commands(run: Run, sizes: Sizes) -> str:
     ]
     if not lines:
         return ""
-    return details("Commands, from the configuration at base", bullets(lines, sizes.checks))
+    configured = run.contract is not None and bool(run.contract.config.checks)
+    source = "from the configuration at base" if configured else "recognised from the base's files"
+    return details(f"Commands, {source}", bullets(lines, sizes.checks))
 
 
 def _provenance(run: Run, facts: Facts) -> str:

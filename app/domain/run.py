@@ -53,16 +53,19 @@ class Publication:
     pull: int = 0
     pull_url: str = ""
     check_run: int = 0
+    draft: bool = True  # false where the repository offers no drafts
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Why a run is parked; `until` in Redis milliseconds."""
+    """Why a run is parked; `until`, and `since` of the first wait in this state, in Redis
+    milliseconds."""
 
     waiting: Waiting
     until: int
     note: str
     times: int = 1
+    since: int = 0
 
 
 @dataclass(frozen=True)

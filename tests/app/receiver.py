@@ -13,16 +13,20 @@ from http.client import HTTPConnection
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from app.heads import patient
 from app.main import PATH, Receiver
 
 SECRET = b"It's a Secret to Everybody"
 
 
 @contextmanager
-def serving(app: Receiver) -> Iterator[int]:
+def serving(app: Receiver, http: type[HttpToolsProtocol] | None = None) -> Iterator[int]:
     """Its port, while it serves."""
-    config = uvicorn.Config(app, loop="uvloop", http="httptools", log_level="error", lifespan="on")
+    config = uvicorn.Config(
+        app, loop="uvloop", http=http or patient(), log_level="error", lifespan="on"
+    )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -56,6 +56,27 @@ def test_help_lists_every_word(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 2
 
 
+@pytest.mark.parametrize("word", sorted(set(cli.WORDS) - cli.SPEAK))
+def test_help_of_a_word_needs_no_settings(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([word, "--help"]) == 0
+    said = capsys.readouterr()
+    assert f"usage: patchwarrant {word}" in said.out
+    assert said.err == ""
+
+
+def test_a_reader_that_hangs_up_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", "--help"],
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.PIPE,
+        )
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 def test_an_unknown_word_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["merge"]) == 2
     assert "'merge' is no command" in capsys.readouterr().err

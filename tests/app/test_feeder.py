@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 
+import pytest
 from redis import Redis
 from rq import Queue
 from rq.job import Job
@@ -91,11 +92,28 @@ def test_an_entry_without_a_row_wakes_nobody(redis: Redis, redis_process: Server
     feeder.redis.close()
 
 
-def test_it_goes_on_after_redis_was_away(redis: Redis, redis_process: Server) -> None:
+def test_it_goes_on_after_redis_was_away_and_says_so_once(
+    redis: Redis,
+    redis_process: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("app.feeder.AWAY", 0.01)
     feeder = Feeder(redis_process.url)
+    failed: list[int] = []
+    give_back = feeder.give_back
+
+    def counted() -> None:
+        failed.append(1)
+        give_back()
+
+    monkeypatch.setattr(feeder, "give_back", counted)
     feeder.start()
     try:
         redis_process.kill()
+        until(lambda: len(failed) > 5)
+        said = [record.message for record in caplog.records if record.name == "app.feeder"]
+        assert len(said) == 1
         redis_process.start()
         Ledger(redis).add_event(an_event("a"))
         until(lambda: len(jobs(redis)) == 1)

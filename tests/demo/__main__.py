@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,9 @@ from rich.markup import escape
 
 from app.domain.run import Run
 from tests.stack import Stack, stack
+from tests.standins.anthropic.diffs import BadDiff
+from tests.standins.anthropic.player import Player
+from tests.standins.anthropic.script import BadScript, Script
 from worker.cli.watch import follow, line
 
 HERE = Path(__file__).parent
@@ -49,6 +53,7 @@ class Story:
 
 def main() -> int:
     arguments = parser().parse_args()
+    signal.signal(signal.SIGTERM, _leave)  # as Ctrl-C: everything that was started ends with us
     console = Console(highlight=False)
     key = os.environ.pop("ANTHROPIC_API_KEY", "")
     with tempfile.TemporaryDirectory(prefix="pw-demo-") as folder:
@@ -57,7 +62,17 @@ def main() -> int:
         except Wrong as wrong:
             console.print(f"demo: {escape(str(wrong))}", style="red")
             return 2
-        return play(story, console)
+        if arguments.words:
+            return 0
+        try:
+            return play(story, console)
+        except KeyboardInterrupt:
+            console.print("demo: ended")
+            return 130
+
+
+def _leave(_number: int, _frame: object) -> None:
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -73,6 +88,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--script", type=Path, help="a file with the scripted model's replies")
     made.add_argument("--keep", action="store_true", help="leave everything up until Ctrl-C")
+    made.add_argument(
+        "--words", action="store_true", help="look at these words only, start nothing"
+    )
     return made
 
 
@@ -93,6 +111,7 @@ def told(arguments: argparse.Namespace, key: str, folder: Path) -> Story:
         if not (key or patches or script):
             patches = (HERE / "first.diff", HERE / "second.diff")
         place = sample(folder / "duration")
+        playable(patches, script, place)
         return Story(place, "duration", HERE / "issue.md", patches, script, key, arguments.keep)
     if arguments.issue is None:
         raise Wrong("--repo needs --issue FILE: what is wrong, first line the title")
@@ -104,9 +123,25 @@ def told(arguments: argparse.Namespace, key: str, folder: Path) -> Story:
     place = arguments.repo.resolve()
     if git(place, "rev-parse", "--verify", "-q", "HEAD^{commit}") is None:
         raise Wrong(f"{place} is no git repository with a commit")
+    playable(patches, script, place)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", place.name.removesuffix(".git")).strip("-.") or "local"
     issue = arguments.issue
     return Story(place, name, issue, patches, script, key, arguments.keep)
+
+
+def playable(patches: tuple[Path, ...], script: Path | None, repository: Path) -> None:
+    """Raise `Wrong` where the scripted model could not play: a patch that is none or does not fit
+    HEAD, a script of another shape."""
+    try:
+        if script is not None:
+            Script(json.loads(script.read_text(encoding="utf-8")))
+    except (BadScript, ValueError, AttributeError, TypeError) as error:
+        raise Wrong(f"{script} is no script of replies: {error}") from None
+    for at in range(len(patches)):
+        try:
+            Player([path.read_bytes() for path in patches[: at + 1]], repository)
+        except (BadDiff, ValueError, OSError) as error:
+            raise Wrong(f"{patches[at]} cannot be acted out on HEAD: {error}") from None
 
 
 def sample(place: Path) -> Path:

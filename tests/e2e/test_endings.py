@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from app.domain.check import Standing
 from app.domain.errors import Reason
 from app.domain.evidence import Result
+from app.domain.recognise import SNIPPET
 from app.domain.run import Run
 from app.domain.state import State
 from tests.e2e.conftest import FILES, FIX, ISSUE, PYTEST, WRONG, Town
@@ -88,6 +90,28 @@ def test_an_unknown_configuration_key_is_named(town: Town) -> None:
     assert run.halt is not None
     assert run.halt.reason is Reason.CONFIG_ERROR
     assert "colour" in ending(town, name, number, run)
+
+
+def test_checks_that_cannot_start_end_the_run_before_the_model_is_asked(town: Town) -> None:
+    config = "checks: [{name: tests, run: [no-such-program, --all]}]\n"
+    name = town.repository({**FILES, ".github/agent.yml": config})
+    number = town.ask(name)
+    run = town.end(name, number)
+    assert run.halt is not None
+    assert run.halt.reason is Reason.CHECKS_UNAVAILABLE
+    said = ending(town, name, number, run)
+    assert "no-such-program" in said and "None" not in said
+    assert town.up.model is not None
+    assert town.up.model.requests() == []
+
+
+def test_without_a_check_the_line_to_add_is_whole(town: Town) -> None:
+    name = town.repository({"README.md": "Only words.\n"})
+    number = town.ask(name)
+    run = town.end(name, number)
+    assert run.halt is not None
+    assert run.halt.reason is Reason.NO_CHECKS
+    assert f"`{SNIPPET}`" in ending(town, name, number, run)
 
 
 def test_a_wrong_patch_is_an_honest_incomplete_draft(town: Town) -> None:
@@ -227,3 +251,26 @@ def test_questions_wait_for_an_edit_and_a_new_label_and_the_run_goes_on(town: To
     assert run.verdict is not None
     assert run.verdict.result is Result.PASSED
     assert len(hub.pulls(name)) == 1
+
+
+FORGE = """import os
+os.makedirs(".reports", exist_ok=True)
+with open(".reports/junit.xml", "w") as out:
+    out.write(
+        '<testsuite tests="2" failures="0"><testcase classname="tests.test_sums" name="test_add"/>'
+        '<testcase classname="tests.test_sums" name="test_nothing"/></testsuite>'
+    )
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("path", ["sums.py", "argparse.py", "pytest/__init__.py"])
+def test_a_forged_report_is_never_passed(town: Town, path: str) -> None:
+    """In the product code (the sentinels miss in the report), and as a module in another's place
+    (without it the tests fail)."""
+    name = town.repository(configured("limits: {repairs: 1}\n"))
+    town.patches(name, {path: FORGE} if path == "sums.py" else {**WRONG, path: FORGE})
+    run = town.end(name, town.ask(name))
+    assert run.verdict is not None
+    assert run.verdict.result is not Result.PASSED
+    assert run.results and run.results[0].standing is Standing.PASSED  # the check itself is fooled

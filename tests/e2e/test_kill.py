@@ -33,6 +33,11 @@ def state(wanted: State) -> Callable[[Town, Run], bool]:
     return lambda _town, run: run.state is wanted
 
 
+def in_a_container(town: Town, run: Run) -> bool:
+    """The engine itself shows a container of this run."""
+    return bool(town.up.containers(run.id))
+
+
 def journalled(kind: record.Kept, count: int) -> Callable[[Town, Run], bool]:
     def reached(town: Town, run: Run) -> bool:
         return sum(e.kind is kind for e in town.up.ledger.journal(run.id)) >= count
@@ -70,7 +75,7 @@ POINTS = {
     "runner edits": Point("runner", state(State.EDIT), thinking),
     "runner between two replies": Point("runner", journalled(record.Kept.MODEL, 3), thinking),
     "runner verifies": Point("runner", journalled(record.Kept.CHECK, 2)),
-    "sandbox in a check": Point("sandbox", state(State.PREPARE)),
+    "sandbox in a check": Point("sandbox", in_a_container),
     "desk makes the commit": Point("desk", state(State.PUBLISH), slow_post("/git/commits$")),
     "desk makes the branch": Point("desk", intended("branch"), slow_post("/git/refs$")),
     "desk opens the pull request": Point("desk", intended("pull"), slow_post("/pulls$")),

@@ -49,6 +49,14 @@ def settings_in_code() -> set[str]:
 def test_every_reason_and_every_wait_is_explained() -> None:
     page = text("docs/endings.md")
     assert [r for r in Reason if f"`{r}`" not in page] == []
+    code = "\n".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("app", "worker")
+        for path in (REPOSITORY / folder).rglob("*.py")
+        if path.name != "errors.py"
+    )
+    assert [r for r in Reason if f"Reason.{r.name}" not in code] == []  # each one happens
+    assert [w for w in Waiting if f"Waiting.{w.name}" not in code] == []
     assert [w for w in Waiting if f"`{w}`" not in page] == []
 
 

@@ -51,7 +51,7 @@ def test_an_empty_secret_file_is_missing(tmp_path: Path) -> None:
         settings.runner(door(ANTHROPIC_API_KEY_FILE=str(tmp_path / "key")))
 
 
-@pytest.mark.parametrize("value", ["many", "nan", "-1", "0", "inf"])
+@pytest.mark.parametrize("value", ["many", "nan", "-1", "0.5", "inf"])
 def test_a_number_that_is_none_is_said(value: str) -> None:
     with pytest.raises(settings.SettingsError, match="PATCHWARRANT_SANDBOXES"):
         settings.sandbox(door(PATCHWARRANT_SANDBOXES=value))
@@ -65,3 +65,42 @@ def test_lists_are_split_at_commas() -> None:
 
 def test_the_operators_commands_need_the_ledger_alone() -> None:
     assert settings.operator(door()).redis_url == settings.REDIS_URL
+
+
+WRONG = [
+    ("desk", "PATCHWARRANT_APP_ID", "x"),
+    ("desk", "PATCHWARRANT_DAILY_DOLLARS", "-5"),
+    ("desk", "PATCHWARRANT_DAILY_DOLLARS", "NaN"),
+    ("desk", "PATCHWARRANT_DAILY_DOLLARS", "inf"),
+    ("runner", "PATCHWARRANT_DAILY_DOLLARS", "inf"),
+    ("desk", "PATCHWARRANT_DESK_WORKERS", "0"),
+    ("desk", "PATCHWARRANT_DESK_WORKERS", "1.5"),
+    ("runner", "PATCHWARRANT_RUNNER_WORKERS", "1e300"),
+    ("desk", "PATCHWARRANT_LEASE_SECONDS", "0"),
+    ("desk", "GITHUB_API_URL", "ftp://x"),
+    ("desk", "GITHUB_API_URL", "https://"),
+    ("local", "GITHUB_API_URL", "nowhere"),
+    ("runner", "GITHUB_SERVER_URL", "file:///etc"),
+    ("runner", "PATCHWARRANT_MODEL_URL", "http://h:port"),
+    ("operator", "PATCHWARRANT_REDIS_URL", "http://u:secret@x"),
+    ("operator", "PATCHWARRANT_REDIS_URL", "redis://h:port/0"),
+    ("desk", "PATCHWARRANT_REDIS_URL", "nothing"),
+    ("sandbox", "PATCHWARRANT_SANDBOX_MEMORY_MIB", "1"),
+]
+
+
+@pytest.mark.parametrize(("role", "name", "value"), WRONG)
+def test_what_makes_no_sense_is_refused_by_name(role: str, name: str, value: str) -> None:
+    with pytest.raises(settings.SettingsError, match=name) as caught:
+        getattr(settings, role)(door(**{name: value}))
+    assert "secret@" not in str(caught.value)
+
+
+def test_a_secret_file_that_is_no_text_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "seal").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(settings.SettingsError, match="holds no text") as caught:
+        settings.desk(door(PATCHWARRANT_SEAL_FILE=str(tmp_path / "seal")))
+    assert "codec" not in str(caught.value)
+    with pytest.raises(settings.SettingsError, match="No such file") as caught:
+        settings.desk(door(PATCHWARRANT_SEAL_FILE=str(tmp_path / "none")))
+    assert "Errno" not in str(caught.value)

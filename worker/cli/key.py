@@ -16,13 +16,17 @@ def main(_door: settings.Door, arguments: list[str]) -> int:
     match arguments:
         case ["seal", file]:
             try:
+                Path(file).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
                 print(f"{file} is there already; what is sealed with it opens with nothing else")
                 return 1
+            except OSError as error:
+                print(f"{file} cannot be made: {error.strerror}; name a place of this user")
+                return 1
             with os.fdopen(descriptor, "w", encoding="ascii") as out:
                 out.write(new_secret() + "\n")
-            print(f"{file}: 32 random bytes that seal tokens. Set PATCHWARRANT_SEAL_FILE={file}")
+            print(f"{file}: a random secret that seals tokens. Set PATCHWARRANT_SEAL_FILE={file}")
         case ["signing", file]:
             try:
                 signer = Signer.load(Path(file))

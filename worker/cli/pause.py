@@ -1,4 +1,4 @@
-"""`patchwarrant pause`: no new run starts and no waiting one goes on until `resume`."""
+"""`patchwarrant pause`: no new run starts until `resume`; what is at work is finished."""
 
 from __future__ import annotations
 
@@ -10,5 +10,8 @@ from worker.cli import opened
 
 def main(door: settings.Door, _arguments: list[str]) -> int:
     opened.ledger(door).pause(getpass.getuser())
-    print("Paused: new labels are refused with that reason. `patchwarrant resume` ends it.")
+    print(
+        "Paused: new requests are refused with that reason; runs at work or waiting go on "
+        "(`patchwarrant cancel RUN` ends one). `patchwarrant resume` ends the pause."
+    )
     return 0

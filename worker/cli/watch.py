@@ -14,6 +14,8 @@ from worker import settings
 from worker.cli import opened
 from worker.store.ledger import Ledger
 
+SHOWN = 400  # characters of a refused call's answer
+
 
 def main(door: settings.Door, arguments: list[str]) -> int:
     ledger = opened.ledger(door)
@@ -69,9 +71,14 @@ def line(entry: JournalEntry) -> str:
 
 
 def _about(data: dict[str, object]) -> str:
-    """The first line of a refused call's answer, which says why."""
-    text = str(data.get("text", "")).partition("\n")[0]
-    return f": {escape(text[:100])}" if data.get("error") else ""
+    """The first sentences of a refused call's answer, which say why, whole up to a bound."""
+    if not data.get("error"):
+        return ""
+    first, _, rest = str(data.get("text", "")).strip().partition("\n")
+    if first.endswith(":"):
+        first = f"{first} {rest.partition(chr(10))[0].lstrip('- ')}"
+    shown = first if len(first) <= SHOWN else f"{first[:SHOWN].rpartition(' ')[0]} …"
+    return f": {escape(shown)}"
 
 
 def _check(data: dict[str, object]) -> str:

@@ -35,12 +35,20 @@ def place(path: Path) -> Iterator[None]:
     """The socket's folder, closed to others and held by this process alone.
 
     Raises `Refused` where it is open to others or another sandbox holds it."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(
+            f"the folder {path.parent} of the sandbox's socket cannot be made: {error.strerror}; "
+            "set PATCHWARRANT_SANDBOX to a path in a folder of this user"
+        ) from None
     folder = path.parent.stat()
     if folder.st_uid != os.geteuid() or folder.st_mode & 0o077:
         raise Refused(
             f"the folder {path.parent} of the sandbox's socket must belong to this user and be "
-            f"closed to others; type: chmod 700 {path.parent}"
+            f"closed to others. Use a folder of its own, such as {path.parent / 'patchwarrant'}, "
+            "which is made closed: set PATCHWARRANT_SANDBOX to a path in there, here and for the "
+            "runner"
         )
     with path.with_name(f"{path.name}.lock").open("w") as lock:
         try:

@@ -20,7 +20,7 @@ from worker.sandbox import bootstrap
 from worker.sandbox.engine import Engine
 
 REPOSITORY = "patchwarrant-sandbox"
-RECIPE = Path(__file__).resolve().parents[2] / "manifests" / "sandbox"
+RECIPE = Path(__file__).with_name("recipe")  # in the package, so that a wheel has it, too
 FILES = ("Dockerfile", "packages.txt")
 
 Say = Callable[[str], None]

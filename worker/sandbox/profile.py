@@ -25,7 +25,6 @@ CPU_QUOTA = 200_000  # µs in each period: two cores
 INODES = 100_000
 FILE_SIZE = 256 * MIB
 FLOOD = 512 * MIB  # stdout and stderr together; beyond it the check is killed
-LEAST_MEMORY = 32 * MIB
 ULIMITS = {"nofile": 1024, "core": 0, "fsize": FILE_SIZE, "memlock": 65536, "msgqueue": 0}
 RUNTIME = "runc"
 ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: S108
@@ -152,7 +151,7 @@ def container_options(command: list[str]) -> dict[str, Any]:
 
 
 def described(command: list[str], runtime: str = RUNTIME) -> dict[str, Any]:
-    """The whole profile at the default memory, as `manifests/sandbox/profile.json` publishes it."""
+    """The whole profile at the default memory, as `recipe/profile.json` publishes it."""
     asked = Limits(2 * GIB, runtime)
     return {"host": host_options(asked), "container": container_options(command)}
 

@@ -34,7 +34,7 @@ REPOSITORY = "patchwarrant-setup"
 LABEL_SETUP = "patchwarrant.setup"
 LABEL_BASE = "patchwarrant.base"
 LABEL_PLACES = "patchwarrant.environment"
-REGISTRIES = Path(__file__).resolve().parents[2] / "manifests" / "sandbox" / "registries.json"
+REGISTRIES = Path(__file__).with_name("recipe") / "registries.json"
 PROGRAM = Path(__file__).with_name("setup_program.py").read_text(encoding="utf-8")
 MARK = b"patchwarrant-setup:"
 LOG_HALF = 256 << 10  # bytes kept of a log's head, and of its tail

@@ -225,3 +225,9 @@ def test_each_hidden_character_is_named_once() -> None:
         "U+200B ZERO WIDTH SPACE",
         "U+202E RIGHT-TO-LEFT OVERRIDE",
     )
+
+
+def test_a_new_name_holds_nothing_that_could_not_be_read() -> None:
+    with pytest.raises(PathRefused, match=r"U\+FFFD"):
+        fresh("src/a\ufffd.py")  # a NUL of the model's, as it comes out of the wire
+    assert canon("src/a\ufffd.py") == "src/a\ufffd.py"  # what a tree has can be named

@@ -28,6 +28,8 @@ SHAPES = {
     "AWS secret key": "aws_secret_access_key = '" + "aB3/" * 10 + "'",
     "Google key": "AIza" + "aB3-_" * 7,
     "Slack token": "xoxb-123456789012-abcdef",
+    "Slack webhook": "https://hooks.slack.com/services/T01234567/B0123456/aB3aB3aB3aB3aB3aB3",
+    "Discord webhook": f"https://discord.com/api/webhooks/1234567890/{A36}",
     "Stripe key": "sk_live_" + A36,
     "GitLab token": "glpat-" + A36,
     "npm token": "npm_" + A36,
@@ -46,6 +48,19 @@ def test_a_secret_by_its_shape_is_named_but_not_shown(kind: str) -> None:
     kinds = secret_kinds([f"+ x = {SHAPES[kind]}"])
     assert kind in kinds
     assert not any(A36 in one for one in kinds)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("DATABASE_URL = 'postgres://shop:Kr7mWq2p@db.shop.net/x'", "password in a URL"),
+        ("amqp://jobs:9fh3-kd82@mq", "password in a URL"),
+        ("password = 'Tr0ub4dor&3'", "password"),
+        ('  "passwd": "hUnter2-7"', "password"),
+    ],
+)
+def test_a_short_password_is_found_where_it_is_one(line: str, kind: str) -> None:
+    assert secret_kinds([line]) == (kind,)
 
 
 @pytest.mark.parametrize("kind", sorted(set(SHAPES) - {"random value under a secret's name"}))
@@ -129,6 +144,14 @@ def test_short_and_missing_values_redact_nothing() -> None:
         "sha = 'da39a3ee5e6b4b0d3255bfef95601890afd80709'",
         "-----BEGIN PRIVATE KEY----- is how such a file begins",
         "secret = 'aaaaaaaaaaaaaaaaaaaaaaaaaaa1'",
+        "postgres://postgres:postgres@db/app",
+        "postgres://app:app12345@localhost:5432/app",
+        "redis://:changeme99@cache",
+        "https://${USER}:${PASSWORD9}@host/x",
+        "https://bob:Kr7mWq2p@git.example.com/x",
+        'password = "Passw0rd!"',
+        "password = form['Password1']",
+        'password: "<your Passw0rd>"',
     ],
 )
 def test_ordinary_code_holds_no_secret(line: str) -> None:

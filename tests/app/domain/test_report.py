@@ -59,7 +59,7 @@ def test_the_first_screen_says_verdict_tree_commit_checks_files_and_spend() -> N
         assert wanted in screen
     for wanted in (
         "**Fixed:**",
-        "2 files (+3 -0; 7 planned), 1 not in the plan",
+        "2 files (+3 -0; 7 lines were planned), 1 not in the plan",
         "$0.0312 of $2.50",
     ):
         assert wanted in screen
@@ -71,8 +71,8 @@ def test_only_a_passed_verdict_closes_the_issue() -> None:
     assert "Closes" not in body
     assert "❌ **Failed: not ready for review.** The wall: the required check tests failed" in body
     assert "**Newly failing:** `" + TEST in first_screen(body)
-    assert "**fails**: " in body
-    assert "**unknown**: the base's own tests pass" in body
+    assert "**does not hold**: " in body
+    assert "**not shown**: the base's own tests pass" in body
 
 
 def test_checks_of_another_tree_are_never_shown_as_this_ones() -> None:
@@ -165,7 +165,7 @@ def test_changed_tests_and_referees_are_named_before_anything_else() -> None:
 
 def test_paths_that_nobody_measured_are_listed_without_numbers() -> None:
     body = pull_body(passed(), Facts())
-    assert "1 file (lines not counted; 7 planned)" in body
+    assert "1 file (lines not counted; 7 lines were planned)" in body
     assert "- `calc.py` lines not counted · edit" in body
 
 
@@ -392,3 +392,22 @@ def test_limits_are_not_shown_before_there_is_a_contract() -> None:
     assert "**Spent:** $0.0312 · 7 model calls" in pull_body(
         replace(passed(), contract=None), facts()
     )
+
+
+def test_what_was_asked_is_there_in_its_own_words() -> None:
+    body = pull_body(passed(), facts())
+    assert "The request, without hidden text" in body
+    assert "the checks show only what they test" in body
+
+
+def test_what_was_assumed_is_not_what_was_left_undone() -> None:
+    run = passed()
+    assert run.snapshot is not None and run.contract is not None
+    run = replace(run, snapshot=replace(run.snapshot, assumed=("pytest is the check.",)))
+    run = replace(
+        run, contract=replace(run.contract, config=replace(run.contract.config, checks=()))
+    )
+    body = pull_body(run, facts())
+    undone = body.partition("What was not done")[2].partition("What was asked")[0]
+    assert "pytest is the check." in body and "pytest is the check." not in undone
+    assert "Commands, recognised from the base's files" in body

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.domain.errors import HaltRecord, Reason, Waiting
 from app.domain.event import Person
-from app.domain.report import BODY_CAP, ending, status
+from app.domain.report import BODY_CAP, ending, status, uncertified
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import State
 from tests.app.domain.rendered import problems
@@ -125,6 +125,36 @@ def test_no_change_is_said_and_no_branch_is_named() -> None:
 )
 def test_an_ending_with_a_draft_links_it(run: Run, words: str) -> None:
     assert words in ending(replace(run, publication=Publication(pull=5)))
+
+
+def test_an_ending_after_a_pull_request_does_not_deny_it() -> None:
+    there = Publication("agent/issue-7-r1", "c" * 40, 5, "http://x")
+    run = replace(passed(), state=State.HALTED, halt=HALT, publication=there)
+    shown = ending(run)
+    assert "#5" in shown and "still there" in shown and "Nothing was published" not in shown
+    sticky = status(run, 0, "")
+    assert "Stopped after its pull request" in sticky and "#5" in sticky and "Stopped: `" in sticky
+
+
+@pytest.mark.parametrize(("commit", "words"), [("c" * 40, "is there, with"), ("", "could not be")])
+def test_an_ending_names_the_branch_that_it_leaves(commit: str, words: str) -> None:
+    there = Publication("agent/issue-7-r1", commit)
+    shown = ending(replace(passed(), state=State.HALTED, halt=HALT, publication=there))
+    assert "agent/issue-7-r1" in shown and words in shown and "Nothing was" not in shown
+
+
+def test_a_pull_request_that_is_no_draft_is_not_called_one() -> None:
+    open_one = Publication("b", "c" * 40, 5, "http://x", draft=False)
+    shown = status(replace(passed(), state=State.COMPLETE, publication=open_one), 0, "")
+    assert "Done: pull request (no draft)" in shown and "Pull request, not a draft: #5" in shown
+
+
+def test_what_nobody_checked_is_not_certified_and_closes_nothing() -> None:
+    there = Publication("b", "c" * 40, 5, "http://x")
+    title, body = uncertified(replace(passed(), publication=there), "Agent fix", "d" * 40)
+    assert title == "[not certified] Agent fix" and uncertified(passed(), title, "d")[0] == title
+    assert "Not certified" in body and "d" * 12 in body and "Closes" not in body
+    assert problems(body.replace(f"For #{passed().issue}, ", "")) == []
 
 
 def test_an_ending_without_a_reason_still_speaks() -> None:

@@ -16,6 +16,8 @@ from typing import Any, Self
 
 import httpx
 
+from tests.tied import tied
+
 ROOT = Path(__file__).resolve().parents[3]
 START_SECONDS = 30
 
@@ -57,6 +59,7 @@ class AnthropicStandin:
             env={**os.environ, "STANDIN_MODEL_KEY": self.key},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            preexec_fn=tied(),
         )
         deadline = time.monotonic() + START_SECONDS
         while not ready.exists():

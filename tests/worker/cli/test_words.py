@@ -13,11 +13,12 @@ import pytest
 from redis import Redis
 
 from app.domain.errors import HaltRecord, Reason
-from app.domain.record import Kept
+from app.domain.record import JournalEntry, Kept
 from app.domain.state import State
 from tests.redis_server import Server
 from tests.shared_data import REPOSITORY
 from tests.worker.store.samples import opened
+from worker.cli.watch import line
 from worker.store.ledger import Ledger
 from worker.store.sealing import Seal
 
@@ -106,6 +107,15 @@ def test_watch_prints_the_journal_of_a_run_that_ended(redis: Redis, redis_proces
         assert wanted in said
 
 
+def test_a_refused_call_is_told_in_whole_words() -> None:
+    long = "The plan is not accepted:\n- A planned path is refused: '../x' " + "leads out " * 60
+    for text in (long, "edit: " + "the hash of a.py is not the one that was read " * 20):
+        said = line(JournalEntry("1-0", Kept.TOOL, {"name": "t", "error": True, "text": text}))
+        assert said.endswith((" …", "out", "read"))
+        assert "'../x'" in said or "a.py" in said
+        assert len(said) < 600
+
+
 def test_watch_without_a_run_says_so(redis: Redis, redis_process: Server) -> None:
     assert words(redis_process.url, "watch")[0] == 1
     code, said = words(redis_process.url, "watch", "nothing")
@@ -127,6 +137,23 @@ def test_keys_are_made_once_and_closed_to_others(tmp_path: Path) -> None:
     assert "PRIVATE" not in said
     assert words("", "key", "signing", str(signing))[1] == said
     assert words("", "key")[0] == 2
+
+
+@pytest.mark.parametrize("kind", ["seal", "signing"])
+def test_a_key_makes_its_folder_and_says_where_it_cannot(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "secrets" / kind
+    assert words("", "key", kind, str(file))[0] == 0
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    code, said = words("", "key", kind, str(file / "under-a-file" / "x"))
+    assert (code, "Traceback" in said, said.count("\n")) == (1, False, 1)
+
+
+@pytest.mark.parametrize("word", ["status", "pause", "resume", "watch"])
+def test_an_address_that_is_none_is_one_sentence(word: str) -> None:
+    code, said = words("http://user:hidden@host", word)
+    assert code == 2
+    assert "PATCHWARRANT_REDIS_URL" in said
+    assert "Traceback" not in said and "hidden" not in said
 
 
 @pytest.mark.parametrize("role", ["desk", "runner"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import secrets
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,7 +23,7 @@ from worker.sandbox.engine import Engine
 from worker.sandbox.image import ensure_default
 from worker.sandbox.profile import (
     EMPTY_HOST,
-    LABEL_RUN,
+    LABEL_OWNER,
     Limits,
     container_options,
     departures,
@@ -121,10 +122,11 @@ def machine() -> Iterator[tuple[Maker, str]]:
     """A maker of containers and the default image."""
     engine_or_skip()
     with Engine() as engine:
-        maker = Maker.of(engine, "", time.time)
+        owner = f"test-{secrets.token_hex(6)}"  # others prove their own containers beside us
+        maker = Maker.of(engine, owner, time.time)
         yield maker, ensure_default(engine, lambda _: None)
         maker.close()
-        until(lambda: not [c for c in engine.ours() if c.labels.get(LABEL_RUN) == "selftest"])
+        until(lambda: not [c for c in engine.ours() if c.labels.get(LABEL_OWNER) == owner])
 
 
 def dropped(keys: Mapping[str, Any], key: str) -> dict[str, Any]:

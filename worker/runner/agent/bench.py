@@ -54,6 +54,14 @@ class Bench:
     boxes: Boxes
     note: Callable[[Kept, dict[str, Any]], None]
 
+    def last_refusal(self, tool: str) -> tuple[str, ...]:
+        """What the latest refused call of `tool` was told, as one sentence; () where none was."""
+        for entry in reversed(self.kit.hold.entries()):
+            data = entry.data
+            if entry.kind is Kept.TOOL and data.get("name") == tool and data.get("error"):
+                return (f"Its last {tool} was refused: {' '.join(str(data['text']).split())}",)
+        return ()
+
     @property
     def contract(self) -> Contract:
         return contract_of(self.run)

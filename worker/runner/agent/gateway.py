@@ -47,6 +47,7 @@ def answer(bench: Bench, call: Call) -> Answer:
             Reason.NO_PROGRESS,
             f"The model repeated a call of {call.name} that had failed {failed} times.",
             "Say in the issue what it was missing, then label it again.",
+            bench.last_refusal(call.name),
         )
     made = fault or _TOOLS[call.name](bench, call.input)
     if made.error and failed == REPEATS - 1:

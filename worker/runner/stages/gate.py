@@ -11,7 +11,7 @@ from dataclasses import replace
 from app.domain.edit import Delta
 from app.domain.errors import Halt, Reason
 from app.domain.gate import NO_PLAN, Exhibits, judge
-from app.domain.policy import Rules, rules_of
+from app.domain.policy import Rules, never, rules_of
 from app.domain.record import BLOB_CAP, Kept
 from app.domain.run import Run
 from app.domain.state import Kind, Signal
@@ -81,10 +81,13 @@ def _free_of_blocked(deltas: Sequence[Delta], rules: Rules) -> None:
     lines = [(one.path, rules.blocked(one.path)) for one in deltas]
     blocked = [(path, line) for path, line in lines if line is not None]
     if blocked:
+        first, line = blocked[0]
         raise Halt(
             Reason.BLOCKED_PATH,
-            f"The change touches a path that is blocked: `{blocked[0][0]}`. It is not published.",
-            f"If such changes are wanted, put into `.github/agent.yml`: {blocked[0][1]}",
+            f"The change touches a path that is blocked: `{first}`. It is not published.",
+            f"{line[:1].upper()}{line[1:]}."
+            if never(first)
+            else f"If such changes are wanted, put into `.github/agent.yml`: `{line}`",
             tuple(f"{path}: {line}" for path, line in blocked[:20]),
         )
 

@@ -11,6 +11,7 @@ from app.domain.policy import Rules
 from app.domain.redact import secret_kinds
 from app.domain.signs import signs
 from app.domain.touched import runners, shadows, touches
+from app.domain.usurpers import usurpers
 from worker.runner.stages.check_kit import CheckKit
 
 REGULAR = (FILE, EXECUTABLE)
@@ -90,6 +91,23 @@ def started(kit: CheckKit, base: str, deltas: Sequence[Delta], checks: Sequence[
         there = [d.path for d in deltas if d.path in more and d.old_mode in REGULAR]
         texts += [kit.objects.read(base, path).decode("utf-8", "replace") for path in there]
     return found
+
+
+def usurping(
+    kit: CheckKit,
+    old: str,
+    new: str,
+    deltas: Sequence[Delta],
+    rules: Rules,
+    checks: Sequence[Check],
+) -> set[str]:
+    """New files that are imported instead of the standard library's or the test runner's: they
+    decide about the change, whatever they hold."""
+    if all(delta.old_mode for delta in deltas):
+        return set()
+    known = {entry.path for entry in kit.objects.entries(old)}
+    there = [entry.path for entry in kit.objects.entries(new) if entry.path.endswith(".py")]
+    return usurpers(deltas, known, [path for path in there if rules.test(path)], checks)
 
 
 def referee_sentences(

@@ -14,6 +14,7 @@ from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_
 from app.domain.run import Run, Snapshot
 from app.domain.state import Kind, Signal
 from worker.runner.checks.environment import set_up
+from worker.runner.checks.missing import some_check_starts
 from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
 
 PAUSE = 30.0
@@ -21,7 +22,7 @@ PAUSE = 30.0
 
 def prepare(kit: CheckKit) -> Callable[[Run], Run]:
     """The stage for one held run. Raises `Halt` with BASE_LOST, BASE_INVALID, INTEGRITY, NO_CHECKS,
-    SETUP_FAILED, CONFIG_ERROR or NEEDS_OPERATOR, and `Park(SANDBOX)`."""
+    CHECKS_UNAVAILABLE, SETUP_FAILED, CONFIG_ERROR or NEEDS_OPERATOR, and `Park(SANDBOX)`."""
 
     def stage(run: Run) -> Run:
         contract = run.contract
@@ -39,7 +40,10 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
             return replace(run, snapshot=snapshot).moved(Signal.DONE)
         image, told = set_up(kit, run.id, config, tree, entries, image)
         run = replace(run, snapshot=Snapshot(tree, image, profile, checks, (*assumed, *told)))
-        return _baseline(kit, run, tree, image, checks).moved(Signal.DONE)
+        run = _baseline(kit, run, tree, image, checks)
+        if run.kind is not Kind.VERIFY:  # somebody else's change costs no model call
+            some_check_starts(checks, run.baseline)
+        return run.moved(Signal.DONE)
 
     return stage
 

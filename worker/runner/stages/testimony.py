@@ -13,7 +13,13 @@ from app.domain.run import Run, Snapshot
 from app.domain.state import Kind
 from app.domain.witness import Witness
 from worker.runner.stages.check_kit import CheckKit
-from worker.runner.stages.lines import referee_sentences, secrets_in, sign_sentences, started
+from worker.runner.stages.lines import (
+    referee_sentences,
+    secrets_in,
+    sign_sentences,
+    started,
+    usurping,
+)
 from worker.runner.stages.red import red_green
 from worker.runner.stages.restored import base_tests
 from worker.runner.stages.seen import passed_cases
@@ -46,7 +52,7 @@ def testimony(
     """
     base = snapshot.base_tree
     required = [one for one in checks if one.tier is Tier.REQUIRED]
-    more = started(kit, base, deltas, checks)
+    more = started(kit, base, deltas, checks) | usurping(kit, base, tree, deltas, rules, checks)
     restored, ms = base_tests(kit, run, snapshot, tree, deltas, rules, more, required)
     touched = referee_sentences(kit, base, tree, deltas, rules, more)
     signs = sign_sentences(kit, base, tree, deltas, rules, checks)

@@ -477,6 +477,16 @@ def test_the_turn_limit_holds_before_an_edit(w: World, change: Stage) -> None:
     assert halted_by(caught.value) == "budget-turns"
 
 
+def test_an_ending_without_a_plan_names_the_refused_path(w: World) -> None:
+    stage = Stage(w, State.PLAN)
+    assert stage("submit_plan", **plan_of(("../x", "create", 1))).error
+    stage.talk = replace(stage.talk, returns=2)
+    with pytest.raises(Halt) as caught:
+        stage("finish", summary="I give up")
+    assert "'../x'" in caught.value.record.details[0]
+    assert caught.value.record.details[1] == "I give up"
+
+
 def test_a_third_amendment_is_refused(change: Stage) -> None:
     def amended(n: int) -> Answer:
         add = [{"path": f"m{n}.py", "action": "create", "why": "w", "lines": 1}]

@@ -10,7 +10,7 @@ import pytest
 from app.domain.check import Outcome, Standing
 from app.domain.edit import FILE, Candidate, Change
 from app.domain.errors import Halt, HaltRecord, Reason
-from app.domain.evidence import Result
+from app.domain.evidence import Finding, Result
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH
 from app.domain.run import Run
@@ -414,3 +414,25 @@ def test_a_path_that_is_a_secret_is_not_shown_either(world: World) -> None:
         gate(world.kit())(run)
     assert halt.value.record.reason is Reason.SECRET_FOUND
     assert OWN_SECRET not in str(halt.value.record)
+
+
+def test_a_new_module_that_shadows_another_is_a_referee(world: World) -> None:
+    """A forged test runner: what it says is looked at again without it."""
+
+    def forged(files: Mapping[str, bytes]) -> Outcome:
+        if "argparse.py" in files:
+            return ran(0, with_sentinels(files, {A: "", B: ""}))
+        return suite(files)
+
+    world.says(forged)
+    run = verified(world, world.prepared(), pkg__a_py=b"three\n", argparse_py=b"forge()\n")
+    assert run.results[0].standing is Standing.PASSED
+    done = gate(world.kit())(run)
+    assert done.verdict is not None
+    assert done.verdict.result is Result.FAILED
+    said = " ".join(exhibit for one in done.verdict.findings for exhibit in texts(one))
+    assert "`argparse.py` is new: a file that decides how tests or builds run." in said
+
+
+def texts(finding: Finding) -> list[str]:
+    return [*finding.exhibits, *(text for part in finding.parts for text in texts(part))]

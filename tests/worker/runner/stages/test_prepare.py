@@ -6,17 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.check import Standing
+from app.domain.check import Outcome, Standing
 from app.domain.edit import LINK
 from app.domain.errors import Halt, Park, Reason, Refused, Unavailable, Waiting
-from app.domain.recognise import PYTEST_REPORT
+from app.domain.markdown import inline
+from app.domain.recognise import PYTEST_REPORT, SNIPPET
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH, CheckConfig
 from app.domain.run import Run
-from app.domain.state import State
+from app.domain.state import Kind, State
 from tests.fakes.sandbox import IMAGE, PROFILE, FakeSandbox, ended
 from tests.worker.runner.checks.reports import ran
 from tests.worker.runner.stages.runs import FILES, World
+from worker.config_file import config_of
 from worker.runner.stages.prepare import prepare
 
 GOOD = ran(0, {"tests/test_a.py::test_a": ""})
@@ -101,6 +103,11 @@ def test_where_nothing_is_recognised_the_lines_to_add_are_shown() -> None:
     halt = reason_of(World({"README.md": b"hi"}), World({"README.md": b"hi"}).run())
     assert halt.record.reason is Reason.NO_CHECKS
     assert "checks:" in halt.record.next_step
+    shown = inline(halt.record.next_step, 1_500)
+    assert shown.count("`") == 4  # the comment shows the line as code, in one piece
+    config = config_of(SNIPPET.encode())
+    assert [check.report for check in config.checks] == ["report.xml"]
+    assert f"`{SNIPPET}`" in shown
 
 
 def test_a_red_baseline_and_an_unusable_one_are_kept_and_blame_nobody() -> None:
@@ -108,14 +115,39 @@ def test_a_red_baseline_and_an_unusable_one_are_kept_and_blame_nobody() -> None:
     world.says(lambda _files: ran(1, {"tests/test_a.py::test_a": "no"}))
     red = prepare(world.kit())(world.run())
     assert (red.state, red.baseline[0].standing) == (State.LOCATE, Standing.FAILED)
-    world = World()
-    world.says(lambda _files: ended(127))
+    world = World({**FILES, CONFIG_PATH: b"checks: [{name: a, run: x}, {name: b, run: [y]}]\n"})
+    world.sandbox.acts = lambda job, _files: ended(127 if job.name == "a" else 0)
     unusable = prepare(world.kit())(world.run())
     assert unusable.state is State.LOCATE
     assert (unusable.baseline[0].standing, unusable.baseline[0].reason) == (
         Standing.UNAVAILABLE,
         "environment",
     )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (ended(127, stderr=b"sh: 1: npm: not found\n"), "the program `npm` is not there"),
+        (ended(126), "the program `sh` is not there or cannot be run (exit code 126)"),
+        (ended(None, error="no folder `gone` in the tree"), "not started: no folder `gone`"),
+        (ended(1, stderr=b"/usr/bin/python3: No module named pytest\n"), "the module `pytest`"),
+    ],
+)
+def test_no_check_that_can_start_ends_the_run_before_it_costs_anything(
+    outcome: Outcome, said: str
+) -> None:
+    world = World(
+        {**FILES, CONFIG_PATH: b"checks: [{name: a, run: x}, {name: q, run: y, tier: quick}]\n"}
+    )
+    world.sandbox.acts = lambda job, _files: outcome if job.name == "a" else ended(0)
+    record = reason_of(world, world.run()).record
+    assert record.reason is Reason.CHECKS_UNAVAILABLE
+    assert said in record.message
+    assert "None" not in record.message
+    assert "`setup`" in record.next_step and "PATCHWARRANT_IMAGES" in record.next_step
+    theirs = prepare(world.kit())(replace(world.run(), kind=Kind.VERIFY))
+    assert theirs.state is not State.PREPARE  # somebody else's change costs nothing: it is told
 
 
 def test_an_image_that_is_not_allowed_names_the_key() -> None:

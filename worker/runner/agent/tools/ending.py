@@ -37,7 +37,7 @@ def _unplanned(bench: Bench, words: str) -> Answer:
             Reason.GROUNDING,
             "The model did not find what to change: it looked around again and made no plan.",
             "Name the files, symbols or an error message in the issue, then label it again.",
-            (words,),
+            (*bench.last_refusal("submit_plan"), words),
         )
     return _over(
         Signal.MORE,
