@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "status": "worker.cli.status",
     "watch": "worker.cli.watch",
     "key": "worker.cli.key",
+    "evidence": "worker.cli.evidence",
     "check": "worker.local.check",
     "verify": "worker.local.verify",
 }

@@ -13,6 +13,7 @@ WORDS = {
     "sandbox": "run checks in containers (holds the Docker engine)",
     "check": "show what can be shown about a change in a repository on this machine",
     "verify": "examine evidence without trusting who made it",
+    "evidence": "write out the evidence of one run, after looking at its journal",
     "status": "list the newest runs",
     "watch": "follow one run as it happens",
     "cancel": "ask a run to end",

@@ -205,7 +205,7 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
 
 def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
     if run.verdict is None:
-        return "❔ **Unknown.** No verdict was recorded about this change."
+        return "❓ **Unknown.** No verdict was recorded about this change."
     verdict = run.verdict
     said = (
         "Every required check passed on this tree, and no rule of the gate speaks against it."

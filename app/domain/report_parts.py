@@ -16,7 +16,7 @@ SIGNS = {
     Standing.PASSED: "✅ passed",
     Standing.FAILED: "❌ failed",
     Standing.SKIPPED: "⏭️ skipped",
-    Standing.UNAVAILABLE: "❔ unavailable",
+    Standing.UNAVAILABLE: "❓ unavailable",
 }
 RESULTS = {
     Result.PASSED: "✅ **Passed.**",
@@ -32,7 +32,7 @@ _RANK = {
 }
 OPEN_FILES = 25  # a longer list is folded away
 UNCOUNTED = -2  # lines of a Delta that nobody measured
-MARKS = {Holds.HOLDS: "✅", Holds.FAILS: "❌", Holds.UNKNOWN: "❔"}
+MARKS = {Holds.HOLDS: "✅", Holds.FAILS: "❌", Holds.UNKNOWN: "❓"}
 # Claims of the gate that have a place of their own (a test compares them with the gate's).
 TOUCHED = "Touched the referee"
 RED_GREEN = "Tests of the change fail on the base's sources and pass with the change"
@@ -120,7 +120,7 @@ def _row(
     shown = code(name, min(60, sizes.line))
     old = f"{SIGNS[before.standing]} · {outcome(before)}" if before else "not run"
     if after is None:
-        return shown, old, "not run on this tree", "❔ **not shown**"
+        return shown, old, "not run on this tree", "❓ **not shown**"
     return shown, old, outcome(after), standing(after)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.domain.check import Standing
+from app.domain.check import Failure, Standing
 from app.domain.evidence import Finding
 from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, Facts, Sizes
@@ -166,7 +166,8 @@ def words(run: Run, sizes: Sizes) -> str:
 
 
 def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
-    parts = [_all_checks(run, sizes), _commands(run, sizes), _provenance(run, facts)]
+    parts = [_failures(run, sizes), _all_checks(run, sizes), _commands(run, sizes)]
+    parts.append(_provenance(run, facts))
     shown = [(check, log) for check, log in facts.logs.items() if log.strip()]
     if sizes.log:
         parts += [
@@ -183,6 +184,23 @@ def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
         "do not replace a review.</sub>"
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def _failures(run: Run, sizes: Sizes) -> str:
+    """Where the checks failed, as structured records, a fold a check."""
+    folds = [
+        details("Failures of", bullets([_failure(one, sizes) for one in found], sizes.ids), name)
+        for name, found in ((one.check, one.failures) for one in results_of(run))
+        if found
+    ]
+    return "\n\n".join(folds[: sizes.checks])
+
+
+def _failure(one: Failure, sizes: Sizes) -> str:
+    where = f"{one.file}:{one.line}" if one.line else one.file
+    place = f" at {code(where, sizes.line)}" if where else ""
+    said = f"{one.error}: {one.message}" if one.error else one.message
+    return f"{code(one.test or one.error, sizes.line)}{place}  \n  {inline(said, sizes.line)}"
 
 
 def _all_checks(run: Run, sizes: Sizes) -> str:

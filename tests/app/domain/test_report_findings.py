@@ -72,7 +72,7 @@ def test_each_criterion_is_listed_with_what_supports_it() -> None:
     body = pull_body(run, facts())
     asked = body.partition("## What was asked")[2].partition("## ")[0]
     assert "✅ The check `tests` passed." in asked
-    assert "❔ No evidence: please review." in asked
+    assert "❓ No evidence: please review." in asked
     assert body.count("please review") == 1  # told once, where it was asked
 
 
