@@ -158,6 +158,9 @@ def test_a_report_is_believed_only_with_both_endings_and_the_exit_code(
     [
         ("FAIL: test_ff (tests.test_x.T)\n", 1, RIGHT),
         ("not ok 3 - test_ff\nok 4 - test_pp\n", 1, RIGHT),
+        ("  \u25cf test_ff\n", 1, RIGHT),
+        ("  \u00d7 test_ff 3ms\n  \u2713 test_pp\n", 1, RIGHT),
+        ("  1) test_ff:\n", 1, RIGHT),
         ("FAIL: test_ff\nFAIL: test_pp\n", 1, WRONG),
         ("FAIL: test_ff\n", 0, WRONG),
         ("3 passed\n", 0, ABSENT),
