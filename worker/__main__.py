@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "key": "worker.cli.key",
     "evidence": "worker.cli.evidence",
     "check": "worker.local.check",
+    "parse": "worker.local.parse",
     "verify": "worker.local.verify",
 }
 

@@ -12,6 +12,7 @@ WORDS = {
     "runner": "carry runs: look, plan, edit, verify (holds the model's key)",
     "sandbox": "run checks in containers (holds the Docker engine)",
     "check": "show what can be shown about a change in a repository on this machine",
+    "parse": "show what a check's log is understood to say",
     "verify": "examine evidence without trusting who made it",
     "evidence": "write out the evidence of one run, after looking at its journal",
     "status": "list the newest runs",

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.domain.budget import Limits
-from app.domain.check import Check, Tier
+from app.domain.check import PARSERS, Check, Tier
 
 CONFIG_PATH = ".github/agent.yml"
 TESTS = "{tests}"  # the item of a selector that stands for the test ids
@@ -54,6 +54,7 @@ class CheckConfig:
     paths: tuple[str, ...] = ()
     tier: str = "required"
     timeout: int = 300
+    parser: str = ""  # the tool whose output it is; "": recognised
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ CHECK_KEYS = (
     "workdir",
     "selector",
     "report",
+    "parser",
     "paths",
     "tier",
     "timeout",
@@ -207,6 +209,7 @@ def _check_of(one: CheckConfig) -> Check:
         tier=Tier(one.tier),
         timeout=one.timeout,
         paths=one.paths,
+        parser=one.parser,
     )
 
 
@@ -244,6 +247,9 @@ def _check(value: Any, where: str) -> CheckConfig:
         paths=_globs(mapping.get("paths", ()), f"{where}.paths"),
         tier=_one_of(mapping.get("tier", "required"), f"{where}.tier", tuple(Tier)),
         timeout=_number(mapping.get("timeout", 300), f"{where}.timeout", 1, 3_600),
+        parser=_one_of(mapping["parser"], f"{where}.parser", PARSERS)
+        if "parser" in mapping
+        else "",
     )
 
 
