@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.domain import chain
-from app.domain.errors import Missing
+from app.domain.errors import IntegrityError, Missing
 from worker import settings
 from worker.attest import bundle
 from worker.attest.bundle import Bundle, NotABundle
@@ -27,7 +27,7 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     try:
         data = ledger.artifact(str(signed["bundle"]))
         found = bundle.read(data)
-    except (Missing, NotABundle) as problem:
+    except (IntegrityError, Missing, NotABundle) as problem:
         print(f"The bundle of run {run} is not what was kept: {problem}")
         return 1
     fault = tampered(ledger, run, found)
