@@ -76,6 +76,7 @@ def test_in_python_exactly_one_of_them_fails(command: str, drawn: str) -> None:
         ("npx jest", {"src/a.spec.ts": b"import x from 'y'"}, "jest", "src/01234567.spec.ts"),
         ("npx vitest run", {"a.test.ts": b""}, "vitest", "01234567.test.ts"),
         ("mocha", {"test/a.js": b""}, "mocha", "test/01234567.js"),
+        ("mocha", {"lib/a-test.js": b""}, "mocha", "lib/01234567-test.js"),
         ("python3 -m unittest", {"tests/a_test.py": b""}, "unittest", "tests/01234567_test.py"),
         ("sh ci/t.sh", {"ci/t.sh": b"exec pytest", "test_a.py": b""}, "pytest", "test_01234567.py"),
         (
