@@ -99,10 +99,17 @@ def merged(found: Iterable[Found]) -> Found:
 
 
 def bounded(failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """The first failures, at most 12 of 8 trace lines, 8,000 characters in all (B10)."""
+    """The first failures, at most 12 of 8 trace lines, 8,000 characters in all (B10).
+
+    More tests than that are taken by name: parallel runs end in any order, and two runs of the
+    same failures must keep the same ones.
+    """
+    given = list(failures)
+    if len(given) > FAILURES_KEPT and all(one.test for one in given):
+        given.sort(key=lambda one: one.test)
     kept: list[Failure] = []
     room = TEXT_KEPT
-    for one in failures:
+    for one in given:
         size = _size(one)
         if size > room and one.trace:
             one = replace(one, trace=one.trace[-2:])

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from app.domain.check import Counts, Failure
 from worker.runner.checks.parsers.log import log_from
-from worker.runner.checks.parsers.read import Parsed, around, read, with_context
+from worker.runner.checks.parsers.read import (
+    DISAGREE,
+    NO_TESTS,
+    SILENT,
+    Parsed,
+    around,
+    read,
+    with_context,
+)
 from worker.runner.checks.parsers.record import bounded, failure
-from worker.runner.checks.parsers.tools import named
+from worker.runner.checks.parsers.tools import TOOLS, named
 
 PATHS = frozenset({"src/lib.rs", "a.py", "CMakeLists.txt", "src/test/java/x/CartTest.java"})
 
@@ -200,3 +210,13 @@ def test_a_path_of_another_place_is_the_trees_own_where_a_tail_of_it_is() -> Non
     assert log.place("/workspace/pkg/tests/a.py") == "pkg/tests/a.py"
     assert log.place("/usr/lib/c.py") == "/usr/lib/c.py"
     assert not log.ours("/usr/lib/c.py") and not log.ours("node_modules/x.js")
+
+
+def test_the_page_tells_every_tool_and_which_of_them_run_tests() -> None:
+    page = (Path(__file__).resolve().parents[5] / "docs" / "parsers.md").read_text()
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (yes )?\|$", page, re.MULTILINE)
+    assert [(name, bool(tests)) for name, tests in rows] == [
+        (tool.name, tool.tests) for tool in TOOLS
+    ]
+    for reason in (SILENT, DISAGREE, NO_TESTS):
+        assert f"`{reason}`" in page
