@@ -59,6 +59,8 @@ def test_a_deleted_test_file_names_its_tests() -> None:
         (b"LIMIT = 3\n", b"LIMIT = 30\n", "`LIMIT` is raised from 3 to 30"),
         (b"a = 1\n", b"a = 1  # same\nb = 2\n", "is changed"),
         (b"[pytest]\n", b"[pytest]\naddopts = -k nothing\n", "selects which tests run"),
+        (b"pytest\n", b"export X=1\npytest\n", "sets the environment of tests"),
+        (b"pytest\n", b"pytest '-k none'\n", "selects which tests run"),
         (b"test:\n\tpytest\n", b"test:\n\tpytest || true\n", "hides an exit code"),
     ],
 )
