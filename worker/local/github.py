@@ -52,6 +52,7 @@ class GitHub:
         self.number = int(number)
         base = api or _api_of(parts.scheme, parts.netloc)
         known = bool(api) or base == API
+        self._token = token if known else ""
         self.name = f"{urlsplit(base).hostname} ({owner}/{name})"
         self._repository = f"/repos/{owner}/{name}"
         self._http = httpx.Client(
@@ -62,12 +63,19 @@ class GitHub:
             headers={
                 "Accept": "application/vnd.github+json",
                 "User-Agent": "patchwarrant-verify",
-                **({"Authorization": f"Bearer {token}"} if token and known else {}),
+                **({"Authorization": f"Bearer {self._token}"} if self._token else {}),
             },
         )
 
     def close(self) -> None:
         self._http.close()
+
+    def token_for(self, address: str) -> str:
+        """The token where a git address lies on the API's own host, else none: the address is what
+        a server said."""
+        wanted, own = urlsplit(address), urlsplit(str(self._http.base_url))
+        hosts = {own.netloc, own.netloc.removeprefix("api.")}
+        return self._token if wanted.scheme == own.scheme and wanted.netloc in hosts else ""
 
     def pull(self) -> Pull:
         data = self._get(f"/pulls/{self.number}")

@@ -160,3 +160,14 @@ def test_the_api_belongs_to_the_address_and_no_other_host_gets_the_token(
     assert str(made._http.base_url).rstrip("/") == api
     assert ("authorization" in made._http.headers) is (api == "https://api.github.com")
     made.close()
+
+
+def test_git_gets_the_token_on_the_api_s_own_host_alone() -> None:
+    made = GitHub("https://github.com/a/b/pull/1", "", "the-token")
+    assert made.token_for("https://github.com/a/b.git") == "the-token"
+    for odd in ("https://evil.org/a.git", "http://github.com/a.git", "https://github.com.evil/a"):
+        assert made.token_for(odd) == ""
+    made.close()
+    foreign = GitHub("https://evil.org/a/b/pull/1", "", "the-token")
+    assert foreign.token_for("https://evil.org/a/b.git") == ""
+    foreign.close()
