@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.domain.evidence import Result
+from app.domain.evidence import Result, Verdict
 from app.domain.markdown import code, cut, inline
 from app.domain.report_annotations import remarks
 from app.domain.report_comment import ending, status
@@ -34,11 +34,13 @@ from app.domain.report_parts import (
     deltas_of,
     file_list,
     files_line,
+    first_looks,
     short,
     spent,
 )
 from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
 from app.domain.run import Run
+from app.domain.state import Kind
 
 __all__ = [
     "BODY_CAP",
@@ -186,18 +188,24 @@ def _body(run: Run, facts: Facts, sizes: Sizes) -> str:
 
 def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     """The first screen: verdict, checks, files, spend."""
-    parts = [_verdict(run, facts, sizes), check_table(run, sizes, rows)]
+    parts = [_verdict(run, facts, sizes)]
+    notes = first_looks(run.verdict.findings, sizes) if run.verdict else []
+    if notes:
+        parts.append("  \n".join(notes))
+    parts.append(check_table(run, sizes, rows))
     changes = compared(run, sizes)
     if changes:
         parts.append("  \n".join(changes))
     limits = run.contract.limits if run.contract else None
-    parts.append("  \n".join((files_line(facts.deltas, run.plan), spent(run.spend, limits))))
+    foreign = run.kind is Kind.VERIFY
+    files = files_line(facts.deltas, run.plan, foreign)
+    parts.append(files if foreign else "  \n".join((files, spent(run.spend, limits))))
     return "\n\n".join(parts)
 
 
 def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
     if run.verdict is None:
-        return "❔ **Unknown.** No verdict was recorded about this change."
+        return "❓ **Unknown.** No verdict was recorded about this change."
     verdict = run.verdict
     said = (
         "Every required check passed on this tree, and no rule of the gate speaks against it."
@@ -205,11 +213,7 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
         else f"The wall: {inline(verdict.wall, sizes.line)}"
     )
     commit = f", commit {code(facts.commit)}" if facts.commit else ""
-    closing = (
-        f"Closes #{run.issue}"
-        if verdict.result is Result.PASSED
-        else f"For #{run.issue}, which stays open"
-    )
+    closing = _closing(run, verdict)
     who = f"asked for by {code(run.requester.login)}"
     page = f" · [the run's page]({facts.page})" if facts.page else ""
     return (
@@ -219,14 +223,24 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
     )
 
 
+def _closing(run: Run, verdict: Verdict) -> str:
+    if run.kind is Kind.VERIFY:
+        return "Evidence about somebody else's change, made without a model"
+    if verdict.result is Result.PASSED:
+        return f"Closes #{run.issue}"
+    return f"For #{run.issue}, which stays open"
+
+
 def _rest(run: Run, facts: Facts, sizes: Sizes) -> str:
+    foreign = run.kind is Kind.VERIFY
+    files = file_list(facts.deltas, run.plan, sizes, foreign)
     sections = (
         ("Look at this first", look(run, facts, sizes)),
         ("What was not done", wall(run, facts, sizes)),
-        ("What was asked", asked(run, sizes)),
-        ("Files against the plan", file_list(facts.deltas, run.plan, sizes)),
-        ("How it came about", history(run, sizes)),
-        ("How to go on", onward(run)),
+        ("What was asked", "" if foreign else asked(run, sizes)),
+        ("Files" if foreign else "Files against the plan", files),
+        ("How it came about", "" if foreign else history(run, sizes)),
+        ("How to go on", "" if foreign else onward(run)),
         ("In the model's own words", words(run, sizes)),
         ("Evidence", evidence(run, facts, sizes)),
     )

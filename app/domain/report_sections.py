@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.domain.check import Standing
+from app.domain.check import Failure, Standing
+from app.domain.evidence import Finding
 from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, Facts, Sizes
 from app.domain.report_parts import (
+    MARKS,
     SIGNS,
     check_table,
     compared,
+    criteria_of,
     deciding,
     finding_lines,
     holding,
@@ -22,6 +25,7 @@ from app.domain.report_parts import (
     standing,
 )
 from app.domain.run import Attempt, Run
+from app.domain.state import Kind
 
 
 def look(run: Run, facts: Facts, sizes: Sizes) -> str:
@@ -56,7 +60,12 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
     if run.snapshot and not results_of(run):
         lines.append("no required check ran on this tree")
     lines += [f"assumed: {inline(one, sizes.line)}" for one in _assumed(run)]
-    return bullets(lines, sizes.findings) or "Nothing that was planned is missing."
+    return bullets(lines, sizes.findings) or _complete(run)
+
+
+def _complete(run: Run) -> str:
+    foreign = run.kind is Kind.VERIFY
+    return "Every check had its say." if foreign else "Nothing that was planned is missing."
 
 
 def _assumed(run: Run) -> tuple[str, ...]:
@@ -67,7 +76,11 @@ def asked(run: Run, sizes: Sizes) -> str:
     if run.contract is None:
         return ""
     request, criteria = run.contract.request, run.contract.criteria
-    lines = [f"{inline(one.text, sizes.line)} ({inline(one.source, 40)})" for one in criteria]
+    seen = criteria_of(run.verdict.findings) if run.verdict else ()
+    lines = [
+        f"{inline(one.text, sizes.line)} ({inline(one.source, 40)}){_support(seen, at, sizes)}"
+        for at, one in enumerate(criteria)
+    ]
     hidden = (
         f" {request.hidden:,} characters of hidden text were removed from it."
         if request.hidden
@@ -82,6 +95,15 @@ def asked(run: Run, sizes: Sizes) -> str:
         f"{intro}\n\n{what}\n\nWhether the change fulfils these is for the reviewer to say: the "
         "checks below show only what they test."
     )
+
+
+def _support(seen: tuple[Finding, ...], at: int, sizes: Sizes) -> str:
+    """What supports a criterion, or that nothing does."""
+    if at >= len(seen):
+        return ""
+    one = seen[at]
+    said = " ".join(inline(text, sizes.line) for text in one.exhibits[: sizes.ids])
+    return f"  \n  {MARKS[one.standing]} {said}"
 
 
 def history(run: Run, sizes: Sizes) -> str:
@@ -144,7 +166,8 @@ def words(run: Run, sizes: Sizes) -> str:
 
 
 def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
-    parts = [_all_checks(run, sizes), _commands(run, sizes), _provenance(run, facts)]
+    parts = [_failures(run, sizes), _all_checks(run, sizes), _commands(run, sizes)]
+    parts.append(_provenance(run, facts))
     shown = [(check, log) for check, log in facts.logs.items() if log.strip()]
     if sizes.log:
         parts += [
@@ -161,6 +184,23 @@ def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
         "do not replace a review.</sub>"
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def _failures(run: Run, sizes: Sizes) -> str:
+    """Where the checks failed, as structured records, a fold a check."""
+    folds = [
+        details("Failures of", bullets([_failure(one, sizes) for one in found], sizes.ids), name)
+        for name, found in ((one.check, one.failures) for one in results_of(run))
+        if found
+    ]
+    return "\n\n".join(folds[: sizes.checks])
+
+
+def _failure(one: Failure, sizes: Sizes) -> str:
+    where = f"{one.file}:{one.line}" if one.line else one.file
+    place = f" at {code(where, sizes.line)}" if where else ""
+    said = f"{one.error}: {one.message}" if one.error else one.message
+    return f"{code(one.test or one.error, sizes.line)}{place}  \n  {inline(said, sizes.line)}"
 
 
 def _all_checks(run: Run, sizes: Sizes) -> str:

@@ -57,7 +57,7 @@ _MANIFESTS = {
 }
 SCRIPTS = 4  # that are looked at to know which tool they start
 _ASIDE = frozenset({"node_modules", "vendor", "third_party", ".venv", "venv", "dist", "build"})
-_BAD = re.compile(r"\bFAIL|\bnot ok\b|[✖✕\u00d7✗]|\bERROR\b|\bfailed\b|^\s*\d+\) ")
+_BAD = re.compile(r"\bFAIL|\bnot ok\b|[✖✕\u00d7✗●]|\bERROR\b|\bfailed\b|^\s*\d+\) ")
 
 
 def sentinel(

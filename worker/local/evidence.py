@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ class Evidence:
 
     `head` is the present head, "" where none is known; `branch` the one that changes go to;
     `warning` says what is odd about that; `body` are findings about a pull request's text; `url` is
-    where its commits can be fetched.
+    where its commits can be fetched, with `token` where one is needed.
     """
 
     envelopes: tuple[Mapping[str, Any], ...]
@@ -56,6 +56,7 @@ class Evidence:
     marker: Marker | None = None
     body: tuple[Finding, ...] = ()
     url: str = ""
+    token: str = field(default="", repr=False)
 
 
 def of_file(path: Path, repository: Repository | None, branch: str) -> Evidence:
@@ -121,6 +122,7 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
         marker=marker,
         body=_body(marker, text),
         url=pull.clone_url,
+        token=hub.token_for(pull.clone_url),
     )
 
 

@@ -40,7 +40,8 @@ class Pull:
 class GitHub:
     """Reads one repository. `address` is the pull request's page; `api` "" finds it from there.
 
-    Raises `NotFound` for an address that is none. A token goes to the API's own host alone."""
+    Raises `NotFound` for an address that is none. The token goes to github.com's API, or to the
+    `api` that the reader named: never to a host that only the address names."""
 
     def __init__(self, address: str, api: str, token: str) -> None:
         parts = urlsplit(address)
@@ -49,22 +50,32 @@ class GitHub:
             raise NotFound(f"{address!r} is no pull request: https://HOST/OWNER/NAME/pull/NUMBER.")
         owner, name, number = found.groups()
         self.number = int(number)
-        self.name = f"{parts.hostname} ({owner}/{name})"
+        base = api or _api_of(parts.scheme, parts.netloc)
+        known = bool(api) or base == API
+        self._token = token if known else ""
+        self.name = f"{urlsplit(base).hostname} ({owner}/{name})"
         self._repository = f"/repos/{owner}/{name}"
         self._http = httpx.Client(
-            base_url=api or _api_of(parts.scheme, parts.netloc),
+            base_url=base,
             timeout=TIMEOUT,
             follow_redirects=False,
             trust_env=False,
             headers={
                 "Accept": "application/vnd.github+json",
                 "User-Agent": "patchwarrant-verify",
-                **({"Authorization": f"Bearer {token}"} if token else {}),
+                **({"Authorization": f"Bearer {self._token}"} if self._token else {}),
             },
         )
 
     def close(self) -> None:
         self._http.close()
+
+    def token_for(self, address: str) -> str:
+        """The token where a git address lies on the API's own host, else none: the address is what
+        a server said."""
+        wanted, own = urlsplit(address), urlsplit(str(self._http.base_url))
+        hosts = {own.netloc, own.netloc.removeprefix("api.")}
+        return self._token if wanted.scheme == own.scheme and wanted.netloc in hosts else ""
 
     def pull(self) -> Pull:
         data = self._get(f"/pulls/{self.number}")
@@ -162,7 +173,7 @@ class GitHub:
 
 
 def _api_of(scheme: str, place: str) -> str:
-    return API if place == "github.com" else f"{scheme}://{place}/api/v3"
+    return API if (scheme, place) == ("https", "github.com") else f"{scheme}://{place}/api/v3"
 
 
 def _id(commit: str) -> str:

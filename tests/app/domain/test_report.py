@@ -78,7 +78,7 @@ def test_only_a_passed_verdict_closes_the_issue() -> None:
 def test_checks_of_another_tree_are_never_shown_as_this_ones() -> None:
     stale = replace(passed(), attempts=passed().attempts[:1])
     body = pull_body(stale, facts())
-    assert "not run on this tree | ❔ **not shown**" in body
+    assert "not run on this tree | ❓ **not shown**" in body
     assert "no required check ran on this tree" in body
     assert "**Fixed:**" not in body
     moved = replace(passed(), verdict=replace(failed().verdict or _none(), tree=FIRST))
@@ -99,14 +99,14 @@ def test_of_two_results_of_one_check_the_worse_is_shown() -> None:
 def test_a_result_of_another_command_is_none() -> None:
     other = replace(result(TREE), digest="00" * 32)
     run = replace(passed(), attempts=(Attempt(TREE, (other,), "x"),))
-    assert "❔ **not shown**" in pull_body(run, facts())
+    assert "❓ **not shown**" in pull_body(run, facts())
 
 
 @pytest.mark.parametrize(
     ("standing", "words"),
     [
         (Standing.SKIPPED, "⏭️ skipped"),
-        (Standing.UNAVAILABLE, "❔ unavailable"),
+        (Standing.UNAVAILABLE, "❓ unavailable"),
         (Standing.FAILED, "❌ failed"),
         (Standing.PASSED, "✅ passed"),
     ],
@@ -210,7 +210,7 @@ def test_a_run_that_has_nothing_yet_still_makes_a_body() -> None:
         created=1,
     )
     body = pull_body(bare, Facts())
-    assert "❔ **Unknown.**" in body
+    assert "❓ **Unknown.**" in body
     assert "No check is configured or was recognised" in body
     assert "No candidate reached the required checks." in body
     title, summary, text = check_output(bare, Facts())

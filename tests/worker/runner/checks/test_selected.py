@@ -186,3 +186,12 @@ def test_many_changed_files_get_a_new_box(bench: Bench) -> None:
     bench.selected.run_selected(CHECK, ["t.py"], bench.base, 60)
     bench.selected.run_selected(CHECK, ["t.py"], many, 60)
     assert len(bench.sandbox.boxes) == 2
+
+
+def test_a_linters_findings_are_told_with_the_lines_they_are_about(bench: Bench) -> None:
+    lint = replace(CHECK, argv=("ruff", "check", "."), selector=(), report="")
+    tree = bench.objects.tree({"t.py": b"import os\n"})
+    bench.sandbox.acts = lambda _job, _files: ended(1, b"t.py:1:8: F401 [*] `os` imported\n")
+    result, text = bench.selected.run_selected(lint, ["t.py"], tree, 60)
+    assert (result.parsed, result.failures[0].test) == ("ruff", "t.py: F401")
+    assert "FAILED t.py: F401 at t.py:1\n  F401: `os` imported\n    > 1 | import os\n" in text

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from app.domain.check import Outcome, Standing
-from app.domain.edit import FILE, Candidate, Change
+from app.domain.edit import FILE, LINK, Candidate, Change
 from app.domain.errors import Halt, HaltRecord, Reason
 from app.domain.evidence import Result
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH
 from app.domain.run import Run
-from app.domain.state import Signal, State
+from app.domain.state import Kind, Signal, State
 from tests.fakes.sandbox import ended
 from tests.worker.runner.checks.reports import ran
 from tests.worker.runner.stages.runs import FILES, OWN_SECRET, World, with_sentinels
@@ -414,3 +414,29 @@ def test_a_path_that_is_a_secret_is_not_shown_either(world: World) -> None:
         gate(world.kit())(run)
     assert halt.value.record.reason is Reason.SECRET_FOUND
     assert OWN_SECRET not in str(halt.value.record)
+
+
+def test_somebody_elses_secret_is_said_and_not_quoted(world: World) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    line = f"import os; os._exit(0); KEY = '{secret}'\n".encode()
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n" + line, conftest_py=line)
+    done = gate(world.kit())(replace(run, kind=Kind.VERIFY))
+    assert done.verdict is not None
+    text = str(done.verdict.findings)
+    assert secret not in text
+    assert secret[:20] not in text
+    assert "`pkg/a.py` adds what looks like a secret: GitHub token." in text
+    assert "`pkg/a.py` line 2 ends the process or arranges its end: (not shown)" in text
+
+
+def test_a_link_among_the_tests_of_somebody_elses_change_never_passes(world: World) -> None:
+    run = replace(world.prepared(), kind=Kind.VERIFY)
+    link = (LINK, b"test_a.py")
+    tree = world.objects.tree({**FILES, "pkg/a.py": b"two\n", "tests/data": link})
+    changes = (Change("pkg/a.py", FILE, world.hold.put(b"two\n")),)
+    run = verify(world.kit())(replace(run, candidate=Candidate(tree, changes)))
+    assert run.results[0].standing is Standing.PASSED
+    done = gate(world.kit())(replace(run, state=State.GATE))
+    assert done.verdict is not None
+    assert done.verdict.result is not Result.PASSED
+    assert "base" in done.verdict.wall

@@ -10,12 +10,14 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from app.domain.check import Case, CaseStatus, Counts, Failure
 from worker.runner.checks.parsers.log import Log
 from worker.runner.checks.parsers.record import Found, failure, merged, status_of, told
 from worker.runner.checks.parsers.trace import failure_of
 
+BLOCKS_MOST = 1_000
 TEXT_CAP = 400  # lines of one block that are looked at
 
 _START = re.compile(r"^=+ test session starts =+$")
@@ -81,14 +83,14 @@ def _sessions(lines: Sequence[str]) -> Iterator[Sequence[str]]:
 def _session(lines: Sequence[str], log: Log) -> Found:
     end, counts = _totals(lines)
     listed = _listed(lines, end)
-    blocks = list(_blocks(lines[:end], log))
+    blocks = list(islice(_blocks(lines[:end], log), BLOCKS_MOST))
     failures = _failures(listed, blocks, log) if listed else [one for _, one in blocks]
     cases = tuple(_cases(lines))
     if counts is None:
         failures += _cut_short(lines, log, cases)
         counts = _dotted(lines) if log.exit_code == 0 else None
     if not failures and log.exit_code:
-        failures = list(_usage(lines, log))
+        failures = list(islice(_usage(lines, log), 20))
     return told(failures, counts, cases)
 
 

@@ -1,0 +1,113 @@
+"""What the gate found has its place on the page: the referee first, criteria where asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.domain import witness
+from app.domain.check import Comparison
+from app.domain.contract import Criterion
+from app.domain.criteria import Support
+from app.domain.edit import Delta
+from app.domain.evidence import Finding, Holds
+from app.domain.report import check_output, pull_body
+from app.domain.report_parts import CRITERIA, OPEN_FILES, RED_GREEN, TOUCHED
+from app.domain.run import Attempt, Run
+from app.domain.state import Kind
+from tests.app.domain.rendered import balanced, problems
+from tests.app.domain.report_world import TEST, TREE, facts, passed, result
+
+OURS = ("Closes #12", "For #12", "issue #12")
+
+
+def judged(*findings: Finding) -> Run:
+    run = passed()
+    assert run.verdict and run.contract
+    criteria = (*run.contract.criteria, Criterion("the docs say so", "checklist"))
+    return replace(
+        run,
+        contract=replace(run.contract, criteria=criteria),
+        verdict=replace(run.verdict, findings=findings),
+    )
+
+
+def first_screen(run: Run) -> str:
+    return pull_body(run, facts()).split("\n## ", 1)[0]
+
+
+def test_the_claims_that_have_a_place_are_the_gate_s_own() -> None:
+    seen = witness.Witness(
+        touched=("`conftest.py` is changed.",),
+        red=witness.RedGreen(shown=(TEST,)),
+        criteria=passed().contract.criteria,  # type: ignore[union-attr]
+    )
+    support = Support((TEST,), (TEST,), ("tests",), True)
+    claims = {one.claim for one in (*witness.touched(seen), *witness.looks(seen, support))}
+    assert claims == {TOUCHED, RED_GREEN, CRITERIA}
+
+
+def test_a_touched_referee_and_a_shown_fix_stand_on_the_first_screen() -> None:
+    run = judged(
+        Finding(TOUCHED, Holds.UNKNOWN, ("`conftest.py` is changed.",)),
+        Finding(RED_GREEN, Holds.HOLDS, (f"Shown by: `{TEST}`.",)),
+    )
+    screen = first_screen(run)
+    assert "⚠️ **Touched the referee:** `conftest.py` is changed." in screen
+    assert f"**Red → green:** Shown by: `{TEST}`." in screen
+    assert screen.index("Touched") < screen.index("| check |")
+    assert "Touched" in check_output(run, facts())[1]
+
+
+def test_each_criterion_is_listed_with_what_supports_it() -> None:
+    run = judged(
+        Finding(
+            CRITERIA,
+            Holds.UNKNOWN,
+            parts=(
+                Finding("Criterion: mean", Holds.HOLDS, ("The check `tests` passed.",)),
+                Finding("Criterion: docs", Holds.UNKNOWN, ("No evidence: please review.",)),
+            ),
+        )
+    )
+    body = pull_body(run, facts())
+    asked = body.partition("## What was asked")[2].partition("## ")[0]
+    assert "✅ The check `tests` passed." in asked
+    assert "❓ No evidence: please review." in asked
+    assert body.count("please review") == 1  # told once, where it was asked
+
+
+def test_advice_is_told_apart_from_what_the_verdict_rests_on() -> None:
+    run = judged(
+        Finding("Look at: lines that could decide", Holds.UNKNOWN, ("`a.py` line 3.",)),
+        Finding("Checks", Holds.FAILS, parts=(Finding("`tests` passed", Holds.FAILS, ("No.",)),)),
+    )
+    look = pull_body(run, facts()).partition("## Look at this first")[2].partition("## ")[0]
+    assert "⚠️ **Look at: lines that could decide:** `a.py` line 3." in look
+    assert "❌ **fails**: `tests` passed: No." in look
+
+
+def test_flaky_tests_and_subsets_are_named() -> None:
+    after = replace(result(TREE, comparison=Comparison(flaky=(TEST,))), subset=(3, 1_000))
+    screen = first_screen(replace(passed(), attempts=(Attempt(TREE, (after,), "x"),)))
+    assert f"**Flaky, two runs differed:** `{TEST}`" in screen
+    assert "**subset: 3 of 1,000 tests**" in screen
+
+
+def test_somebody_else_s_change_closes_nothing_and_has_no_plan() -> None:
+    run = replace(judged(), kind=Kind.VERIFY, plan=None, grounding=None, issue=0)
+    deltas = tuple(
+        Delta(path, 0o100644, 0o100644, 1, 1) for path in (".github/workflows/ci.yml", "calc.py")
+    )
+    body = pull_body(run, replace(facts(), deltas=deltas))
+    for absent in ("Closes", "the plan", "planned", "issue #", "model calls"):
+        assert absent not in body
+    assert "Evidence about somebody else's change, made without a model" in body
+    assert "**it touches protected paths:** `.github/workflows/ci.yml`" in body
+    assert not problems(body)
+
+
+def test_a_long_list_of_files_is_folded_away() -> None:
+    many = tuple(Delta(f"a{n}.py", 0o100644, 0o100644, 1, 1) for n in range(OPEN_FILES + 1))
+    body = pull_body(passed(), replace(facts(), deltas=many))
+    assert f"<details><summary>{OPEN_FILES + 3} files</summary>" in body  # two planned, unchanged
+    assert balanced(body) and not problems(body, *OURS)
