@@ -17,6 +17,7 @@ WORDS = {
     "pause": "start no new run until `resume`",
     "resume": "end a pause",
     "key": "make the keys that set-up needs",
+    "selftest": "try from inside a container whether the sandbox holds",
     "version": "print the version",
 }
 OURS = frozenset({"receive", "version"})
