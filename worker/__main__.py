@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "status": "worker.cli.status",
     "watch": "worker.cli.watch",
     "key": "worker.cli.key",
+    "config": "worker.cli.config",
     "selftest": "worker.sandbox.proving",
 }
 
