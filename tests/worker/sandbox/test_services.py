@@ -110,7 +110,7 @@ def test_a_service_that_does_not_get_ready_is_named_with_its_last_words(
     client: SandboxClient,
 ) -> None:
     image = environment(client, port=6380, timeout=2)
-    with pytest.raises(Refused, match=r"'cache' was not ready on port 6380 .*Redis"):
+    with pytest.raises(Refused, match=r"'cache' was not ready on port 6380 .*port=6379"):
         client.certify("services-4", image, python("print(1)"), EMPTY, look)
     assert gone("services-4")
 
