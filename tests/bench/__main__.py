@@ -20,6 +20,10 @@ MEANING = {
     "vs_bare_asgi": "receiver's requests/s over a bare ASGI callable's, AOF off on both sides",
     "durable_req_s": "receiver's requests/s with AOF always",
     "cold_vs_docker_run": "first certifying check over a bare `docker run` of the same command",
+    "warm_vs_docker_run": "the same with a container that was started ahead",
+    "command_overhead_ms": "an in-between check's milliseconds over fork and exec",
+    "tree_1000_vs_tar": "sending 1,000 files over `tar | docker exec tar`",
+    "parallel_20_failures": "checks of 20 at once that did not pass",
     "own_ms_per_turn": "milliseconds per turn, ours minus a minimal loop's",
 }
 

@@ -221,15 +221,19 @@ def test_s7_and_p52_a_hostile_tree_stays_where_it_is(warm: Service) -> None:
     assert found.stdout.startswith(b"/etc/passwd\n")
 
 
-def test_s7_no_archive_ever_comes_out_of_a_container() -> None:
-    """Nor goes one in, and no second command is run where a check's code may have been before: only
-    the side containers of services, which run no code of a repository, are asked for their health."""
-    archives = (".get_archive(", ".put_archive(", ".export(")
-    commands = (".exec_create(", ".exec_start(", ".exec_run(")
+ARCHIVES = {".get_archive(", ".put_archive(", ".export("}
+COMMANDS = {".exec_create(", ".exec_start(", ".exec_run("}
+ALLOWED = {  # neither has run a line of a repository when it is asked
+    "services.py": COMMANDS,  # how a database is, in its own container
+    "setup_engine.py": {".put_archive("},  # lock files into a builder that has not started
+}
+
+
+def test_s7_no_archive_ever_comes_out_and_no_second_command_runs_beside_a_check() -> None:
     for path in (REPOSITORY / "worker").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        forbidden = archives if path.name == "services.py" else (*archives, *commands)
-        assert [call for call in forbidden if call in text] == [], path.name
+        forbidden = (ARCHIVES | COMMANDS) - ALLOWED.get(path.name, set())
+        assert [call for call in sorted(forbidden) if call in text] == [], path.name
 
 
 def test_p52_a_sparse_giant_is_cut_and_told(warm: Service) -> None:
