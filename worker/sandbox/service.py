@@ -275,7 +275,7 @@ class Rooms:
 
     async def _certify(self, body: Body) -> Work:
         header = decoded(await body.header(), CertifyHeader)
-        job = self._job(header.job)
+        job, memory = self._job(header.job), self.ceilings.box_largest
         wish = Wish(Kind.CHECK, header.run, header.tenant, job.memory)
         self.admission.crowded()
         source, size = await body.spool(self.ceilings.tree)
@@ -293,6 +293,7 @@ class Rooms:
                         found = certify(
                             self.maker, header.run, header.image, job, tree, over, network
                         )
+                    self.maker.pool.want(header.image, memory)
                     return outcome_head(found, header.job.digest())
 
         return work
@@ -329,6 +330,7 @@ class Rooms:
                     )
                     box.beside = gone.pop_all()
                     keep()
+                self.maker.pool.want(header.image, memory)
                 name = self.live.add(box)
                 self.held[name] = wish
                 if over():

@@ -425,6 +425,20 @@ def test_a_container_started_ahead_serves_one_check_and_goes(tmp_path: Path) -> 
         assert certify(started, sh("exit 4")).exit_code == 4
 
 
+def test_a_container_started_ahead_carries_the_name_of_its_run(warm: Service) -> None:
+    box = warm.client.open("named", warm.image, EMPTY)
+    words = ["docker", "ps", "-q", "--filter", "name=patchwarrant.named."]
+
+    def shown() -> bool:
+        label = ours("named", 0)
+        listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        return bool(label) or bool(listed.split())
+
+    until(shown)
+    box.close()
+    until(lambda: not shown())
+
+
 def at_once(count: int, act: Callable[[int], None]) -> list[BaseException]:
     raised: list[BaseException] = []
 
