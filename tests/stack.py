@@ -185,9 +185,14 @@ class Stack:
         process.wait()
 
     def containers(self, run: str) -> list[str]:
-        """Ids of the containers that carry a run's label, by the engine's own list."""
-        words = ["docker", "ps", "-aq", "--filter", f"label=patchwarrant.run={run}"]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+        """Ids of the containers of a run, by the engine's own list: made for it, which a label
+        says, or started ahead and given to it, which the name says."""
+        found: set[str] = set()
+        for words in (f"label=patchwarrant.run={run}", f"name=^/?patchwarrant\\.{run}\\."):
+            listing = ["docker", "ps", "-aq", "--filter", words]
+            done = subprocess.run(listing, capture_output=True, text=True, check=True)
+            found |= set(done.stdout.split())
+        return sorted(found)
 
     def run_of(self, issue: int, seconds: float = 60, after: str = "") -> Run:
         """The newest run of an issue, once it exists and is not the run `after`."""

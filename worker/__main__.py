@@ -26,6 +26,8 @@ COMMANDS: dict[str, str] = {
     "check": "worker.local.check",
     "parse": "worker.local.parse",
     "verify": "worker.local.verify",
+    "config": "worker.cli.config",
+    "selftest": "worker.sandbox.proving",
 }
 
 

@@ -21,6 +21,8 @@ WORDS = {
     "pause": "start no new run until `resume`",
     "resume": "end a pause",
     "key": "make the keys that set-up needs",
+    "selftest": "try from inside a container whether the sandbox holds",
+    "config": "check, propose or import a repository's configuration",
     "version": "print the version",
 }
 OURS = frozenset({"receive", "version"})

@@ -25,6 +25,10 @@ MEANING = {
     "log_50mb_mib": "MiB that the process which reads it has at its peak",
     "report_10k_s": "seconds from a report of 10,000 tests to body, check run and statements",
     "suite_runs_per_change": "runs of the suite a change, the base's and the sentinels' included",
+    "warm_vs_docker_run": "the same with a container that was started ahead",
+    "command_overhead_ms": "an in-between check's milliseconds over fork and exec",
+    "tree_1000_vs_tar": "sending 1,000 files over `tar | docker exec tar`",
+    "parallel_20_failures": "checks of 20 at once that did not pass",
     "own_ms_per_turn": "milliseconds per turn, ours minus a minimal loop's",
 }
 

@@ -49,8 +49,8 @@ PACKAGES = (
         "e0050c0b7da1eea53ffaf149c0cfbb5c6e2e2b69c4bef22c81fa6eb73e5f6173", quick=True, tests=150,
     ),
     Package(
-        "Python", "sdist", "python-slugify", "8.0.4",
-        "59202371d1d05b54a9e7720c5e038f928f45daaffe41dd10822f3907b937c856", tests=50,
+        "Python", "sdist", "tomli", "2.0.1",
+        "de526c12914f0c550d15924c62d72abc48d6fe7364aa87328337a31007fe8a4f", tests=5,
     ),
     Package(
         "Python", "sdist", "humanize", "4.9.0",

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.setup import HOME, SetupOutcome, SetupPlan
@@ -370,7 +371,7 @@ def packed(plan: SetupPlan, rules: SetupRules) -> bytes:
 
 def _changes(base: str, key: str, plan: SetupPlan, places: str) -> list[str]:
     """How the image differs from its container: a check's settings, and what it was made of."""
-    lines = [f"USER {USER}", f"WORKDIR {WORKSPACE}", "ENTRYPOINT []", 'CMD ["/bin/sh"]']
+    lines = [f"USER {USER}", f"WORKDIR {WORKSPACE}", 'ENTRYPOINT ["/usr/bin/env"]', 'CMD ["sh"]']
     lines += [f"ENV {name}={json.dumps(value)}" for name, value in sorted(plan.env.items())]
     for label, value in ((LABEL_SETUP, key), (LABEL_BASE, base), (LABEL_PLACES, places)):
         lines.append(f"LABEL {label}={json.dumps(value)}")
@@ -414,7 +415,7 @@ def _proxy(folder: Path) -> Iterator[None]:
                 process.kill()
 
 
-def environment_of(maker: Maker, image: str) -> Mapping[str, list[object]]:
+def environment_of(maker: Maker, image: str) -> Mapping[str, list[Any]]:
     """`links` and `services` of an image, empty lists for one that no set-up made."""
     told = image_labels(maker.engine, image).get(LABEL_PLACES, "")
     return json.loads(told) if told else {"links": [], "services": []}

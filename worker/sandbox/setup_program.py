@@ -201,6 +201,8 @@ def distribution(packages: list[str], env: dict[str, str]) -> None:
     options += " -o Dpkg::Options::=--path-exclude=/usr/share/man/*"
     if "SSL_CERT_FILE" in env:
         options += f" -o Acquire::https::CaInfo={env['SSL_CERT_FILE']}"
+    for section in range(1, 9):  # slim images lack them, and some packages link into them
+        Path(f"/usr/share/man/man{section}").mkdir(parents=True, exist_ok=True)
     words = " ".join(sorted(set(packages)))
     must("distribution packages: index", f"apt-get {options} -qq update", env)
     install = f"apt-get {options} -qq install -y --no-install-recommends {words}"

@@ -231,7 +231,7 @@ def serve(
             maker, chosen.setup, path.with_name("setups"), kept.prove, kept.service_image
         )
         setup_room = SetupRoom(rooms, setups)
-        rooms.prefix = setup_room.prefix
+        rooms.prefix, rooms.beside = setup_room.prefix, setup_room.beside
         chores = Chores(rooms, me, clock, uses, chosen.keep, say)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")

@@ -159,6 +159,17 @@ def test_configured_commands_replace_the_recognised_ones() -> None:
     assert (found.env["A"], found.timeout) == ("b", 60)
 
 
+@pytest.mark.parametrize(
+    ("command", "tools"),
+    [("npm ci", ["npm"]), ("pip install x", ["pip"]), ("make deps", []), ("./unnpm-it", [])],
+)
+def test_tools_of_a_configured_set_up_are_those_that_it_speaks_of(
+    command: str, tools: list[str]
+) -> None:
+    files = {"requirements.txt": b"six\n", "package.json": PACKAGE}
+    assert [tool.name for tool in plan(files, SetupConfig(run=(command,))).tools] == tools
+
+
 def test_too_much_to_see_is_an_error_that_names_the_key() -> None:
     files = {f"d/{number}": bytes(8 << 20) for number in range(5)}
     with pytest.raises(SetupError, match=r"setup\.files"):
