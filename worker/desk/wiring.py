@@ -106,7 +106,7 @@ class Desk:
             new_run_id=lambda: secrets.token_hex(6),
             now=self.ledger.now,
             owners=frozenset(owner.lower() for owner in self.held.owners),
-            read=self.access.read,
+            read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
         )
         run_id = handle_event(key, desk)
