@@ -37,7 +37,7 @@ MARKS = {Holds.HOLDS: "✅", Holds.FAILS: "❌", Holds.UNKNOWN: "❓"}
 TOUCHED = "Touched the referee"
 RED_GREEN = "Tests of the change fail on the base's sources and pass with the change"
 CRITERIA = "What supports each criterion"
-HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**fails**", Holds.UNKNOWN: "**unknown**"}
+HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**does not hold**", Holds.UNKNOWN: "**unknown**"}
 
 
 def short(digest: str) -> str:

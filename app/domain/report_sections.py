@@ -228,7 +228,8 @@ def _commands(run: Run, sizes: Sizes) -> str:
 
 def _provenance(run: Run, facts: Facts) -> str:
     snapshot = run.snapshot
-    lines = [f"run {code(run.id)}, model {code(run.model)}, prompts {code(run.prompts)}"]
+    model = f"model {code(run.model)}, prompts {code(run.prompts)}" if run.model else "no model"
+    lines = [f"run {code(run.id)}, {model}"]
     if snapshot is not None:
         lines.append(f"sandbox image {code(snapshot.image)}, profile {code(snapshot.profile)}")
     if run.contract is not None:

@@ -71,7 +71,7 @@ def test_only_a_passed_verdict_closes_the_issue() -> None:
     assert "Closes" not in body
     assert "❌ **Failed: not ready for review.** The wall: the required check tests failed" in body
     assert "**Newly failing:** `" + TEST in first_screen(body)
-    assert "**fails**: " in body
+    assert "**does not hold**: " in body
     assert "**unknown**: the base's own tests pass" in body
 
 
