@@ -10,7 +10,8 @@ from app.domain.contract import Criterion
 from app.domain.criteria import Support
 from app.domain.edit import Delta
 from app.domain.evidence import Finding, Holds
-from app.domain.report import check_output, pull_body
+from app.domain.report import attached_in, check_output, pull_body, statements_in
+from app.domain.report_facts import ATTACHED, OUTPUT_CAP
 from app.domain.report_parts import CRITERIA, OPEN_FILES, RED_GREEN, TOUCHED
 from app.domain.run import Attempt, Run
 from app.domain.state import Kind
@@ -111,3 +112,18 @@ def test_a_long_list_of_files_is_folded_away() -> None:
     body = pull_body(passed(), replace(facts(), deltas=many))
     assert f"<details><summary>{OPEN_FILES + 3} files</summary>" in body  # two planned, unchanged
     assert balanced(body) and not problems(body, *OURS)
+
+
+def test_an_attachment_that_does_not_fit_takes_nothing_from_the_words_for_people() -> None:
+    for size, there in ((1_000, True), (ATTACHED, True), (ATTACHED + 1, False)):
+        made = replace(facts(), envelope="{}", attached="A" * size)
+        text = check_output(passed(), made)[2]
+        assert (attached_in(text) == "A" * size) is there
+        assert statements_in(text) == ("{}",)
+        assert "## Look at this first" in text and len(text.encode()) <= OUTPUT_CAP
+        assert balanced(text)
+    crowded = replace(facts(), envelope="x" * 30_000, attached="A" * 30_000)
+    text = check_output(passed(), crowded)[2]
+    assert attached_in(text) == "" and statements_in(text) == ("x" * 30_000,)
+    long = replace(facts(), envelope="x" * 60_000)
+    assert "too long to be shown here" in check_output(passed(), long)[2]
