@@ -73,7 +73,7 @@ def unpacked(text: str) -> bytes:
     except (ValueError, zlib.error) as odd:
         raise NotABundle(f"The attached bundle cannot be unpacked: {odd}.") from None
     whole = base64.b64encode(squeezed).decode() == joined
-    if not whole or not unzip.eof or unzip.unused_data:
+    if not whole or not unzip.eof or unzip.unused_data or len(data) > SIZE:
         raise NotABundle("The attached bundle is cut, too large, or followed by something else.")
     return data
 

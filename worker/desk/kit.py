@@ -40,8 +40,8 @@ class DeskKit:
     journal, ours first, `sign` the DSSE envelope of one, `bundle` the file that holds them with
     everything that they name, `attach` that file as text; `journal_fault` says where a run's
     journal is not what was written, "" where it is; `paused` says whether the operator paused
-    all work; `now` is Redis milliseconds. `owners` is the operator's allow-list in lower case; empty refuses all.
-    `server_url` is where people look at GitHub's pages.
+    all work; `now` is Redis milliseconds. `owners` is the operator's allow-list in lower case;
+    empty refuses all. `server_url` is where people look at GitHub's pages.
     """
 
     hold: Hold
