@@ -83,14 +83,16 @@ def deltas_of(run: Run, facts: Facts) -> tuple[Delta, ...]:
 
 
 def outcome(result: CheckResult) -> str:
-    """Exit code and what the report claims: `exit 1 · 3 passed, 1 failed, 0 skipped`."""
+    """Exit code and what report or output claim: `exit 1 · 3 passed, 1 failed, 0 skipped`."""
     ended = "did not start" if result.exit_code is None else f"exit {result.exit_code}"
     cut = " · **subset: {:,} of {:,} tests**".format(*result.subset) if result.subset else ""
     if result.counts is None:
-        return f"{ended} · tests not counted{cut}"
+        unread = result.exit_code is not None and not result.parsed
+        return f"{ended} · tests not counted{' (output unparsed)' if unread else ''}{cut}"
     counts = result.counts
     told = f"{counts.passed:,} passed, {counts.failed:,} failed, {counts.skipped:,} skipped"
-    return f"{ended} · {told}{cut}"
+    by = "" if result.parsed in ("", "report") else f" (by {inline(result.parsed, 60)}'s output)"
+    return f"{ended} · {told}{by}{cut}"
 
 
 def standing(result: CheckResult) -> str:
