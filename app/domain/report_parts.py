@@ -195,7 +195,7 @@ def files_line(deltas: tuple[Delta, ...], plan: Plan | None, foreign: bool = Fal
     untouched = len(set(planned) - changed)
     notes = [f"{undeclared} not in the plan"] if undeclared else []
     notes += [f"{untouched} planned but not changed"] if untouched else []
-    against = ", ".join(notes) if notes else "exactly as planned"
+    against = ", ".join(notes) if notes else "exactly as planned" if plan else "without a plan"
     counted = f"+{added:,} -{removed:,}"
     if any(delta.added == UNCOUNTED for delta in deltas):
         counted = "lines not counted"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.domain import witness
+from app.domain import report, witness
 from app.domain.check import Comparison
 from app.domain.contract import Criterion
 from app.domain.criteria import Support
 from app.domain.edit import Delta
 from app.domain.evidence import Finding, Holds
 from app.domain.report import attached_in, check_output, pull_body, statements_in
-from app.domain.report_facts import ATTACHED, OUTPUT_CAP
+from app.domain.report_facts import ATTACHED, OUTPUT_CAP, Facts
 from app.domain.report_parts import CRITERIA, OPEN_FILES, RED_GREEN, TOUCHED
 from app.domain.run import Attempt, Run
 from app.domain.state import Kind
@@ -127,3 +127,21 @@ def test_an_attachment_that_does_not_fit_takes_nothing_from_the_words_for_people
     assert attached_in(text) == "" and statements_in(text) == ("x" * 30_000,)
     long = replace(facts(), envelope="x" * 60_000)
     assert "too long to be shown here" in check_output(passed(), long)[2]
+
+
+def test_what_no_rung_of_the_ladder_makes_short_enough_is_left_out() -> None:
+    assert report._fitting(lambda sizes: "x" * sizes.line, 10, len) == ""
+    assert report._fitting(lambda sizes: "x" * sizes.line, 200, len) == "x" * 200
+
+
+def test_an_empty_run_claims_nothing() -> None:
+    run = replace(passed(), verdict=None, plan=None, candidate=None, attempts=(), snapshot=None)
+    body = pull_body(run, Facts())
+    for said in (
+        "No rule looked at this change.",
+        "There was no plan to fulfil.",
+        "without a plan",
+    ):
+        assert said in body
+    for never in ("✅", "as planned", "planned is missing"):
+        assert never not in body
