@@ -268,7 +268,7 @@ def _usage(lines: Sequence[str], log: Log) -> Iterator[Failure]:
             yield failure("", match[1], match[2], status="error")
         elif match := _COVERAGE.match(line):
             yield failure("", "coverage", line.removeprefix("FAIL ").removeprefix("ERROR: "))
-        elif match := _USAGE.match(line):
+        elif (match := _USAGE.match(line)) and not match[1].startswith("usage: "):
             missing = _MISSING.search(match[1])
             file = log.place(missing[1]) if missing else ""
             yield failure("", "UsageError", match[1], file, status="error")
