@@ -6,10 +6,8 @@ model's words stand under a heading that says whose they are.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.domain.evidence import Result, Verdict
 from app.domain.markdown import code, cut, inline
@@ -19,11 +17,11 @@ from app.domain.report_commit import commit_message, pull_title
 from app.domain.report_facts import (
     BODY_CAP,
     BODY_TARGET,
-    ENVELOPES,
     FIRST_IDS,
     FIRST_ROWS,
     LADDER,
     OUTPUT_CAP,
+    TEXT_LEAST,
     Facts,
     Sizes,
 )
@@ -39,6 +37,17 @@ from app.domain.report_parts import (
     spent,
 )
 from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
+from app.domain.report_signed import (
+    START,
+    Marker,
+    attached_in,
+    attachment,
+    body_marker,
+    marker_line,
+    marks,
+    statements,
+    statements_in,
+)
 from app.domain.run import Run
 from app.domain.state import Kind
 
@@ -46,60 +55,18 @@ __all__ = [
     "BODY_CAP",
     "Facts",
     "Marker",
+    "attached_in",
     "body_marker",
     "check_output",
     "commit_message",
     "ending",
-    "envelopes_in",
     "merge_body",
     "pull_body",
     "pull_title",
     "remarks",
+    "statements_in",
     "status",
 ]
-
-ENVELOPES_HEAD = "Signed statements"
-_START = re.compile(r"<!-- patchwarrant:body:([A-Za-z0-9_.-]{1,80}) -->")
-
-
-_EVIDENCE = re.compile(r"<!-- patchwarrant:evidence:([0-9a-f:]{1,400}) -->")
-
-
-@dataclass(frozen=True)
-class Marker:
-    """What the body's hidden line names: git tree and commit, SHA-256 of the evidence's envelope,
-    of the bundle, and of the text that we wrote around it."""
-
-    tree: str
-    commit: str
-    envelope: str
-    bundle: str
-    text: str
-
-
-def body_marker(body: str) -> tuple[Marker | None, str]:
-    """(the one evidence marker of a body, None without exactly one; SHA-256 of our part as it is
-    now, so that an edit of it shows)."""
-    lines = body.replace("\r\n", "\n")
-    found = _EVIDENCE.findall(lines)
-    start = _START.search(lines)
-    end = marks(start.group(1))[1] if start else ""
-    close = lines.find(end, start.end()) if start else -1
-    parts = found[0].split(":") if len(found) == 1 else []
-    if start is None or close < 0 or len(parts) != 5:
-        return None, ""
-    return Marker(*parts), _text_digest(lines[start.end() : close])
-
-
-def _text_digest(part: str) -> str:
-    """Over our part without the marker line and without what editors do to its ends."""
-    words = "\n".join(line.rstrip() for line in _EVIDENCE.sub("", part).strip().split("\n"))
-    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def marks(run: str) -> tuple[str, str]:
-    """The markers around our part of the body."""
-    return f"<!-- patchwarrant:body:{run} -->", f"<!-- /patchwarrant:body:{run} -->"
 
 
 def pull_body(run: Run, facts: Facts) -> str:
@@ -108,15 +75,7 @@ def pull_body(run: Run, facts: Facts) -> str:
     facts = replace(facts, deltas=deltas_of(run, facts))
     body = _fitting(lambda sizes: _body(run, facts, sizes), BODY_TARGET - 1_000, len)
     body = body or f"{_verdict(run, facts, LADDER[-1])}\n\nThe rest was too long."
-    return f"{start}\n{_marker(run, facts, body)}{body}\n{end}"
-
-
-def _marker(run: Run, facts: Facts, body: str) -> str:
-    """The hidden line that binds the body to the evidence, "" before there is any."""
-    if run.verdict is None or not facts.commit or not facts.statement or not facts.bundle:
-        return ""
-    parts = (run.verdict.tree, facts.commit, facts.statement, facts.bundle, _text_digest(body))
-    return f"<!-- patchwarrant:evidence:{':'.join(parts)} -->\n"
+    return f"{start}\n{marker_line(run, facts, body)}{body}\n{end}"
 
 
 def merge_body(existing: str, ours: str) -> str:
@@ -125,7 +84,7 @@ def merge_body(existing: str, ours: str) -> str:
     Our part is what stands between any run's markers; without one, ours comes first. What does
     not fit under GitHub's cap is cut from the end of what others wrote, and that is said.
     """
-    found = _START.search(existing)
+    found = START.search(existing)
     end = marks(found.group(1))[1] if found else ""
     close = existing.find(end, found.end()) if found else -1
     if found is None or close < 0:
@@ -147,25 +106,13 @@ def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
     tree = run.verdict.tree if run.verdict else ""
     title = f"{str(result).capitalize()} on tree {tree[:12] or 'unknown'}"
     summary = _fitting(lambda sizes: _first(run, facts, sizes, sizes.checks), OUTPUT_CAP, _bytes)
-    signed = _envelope(facts)
-    text = _fitting(lambda sizes: _rest(run, facts, sizes), OUTPUT_CAP - _bytes(signed), _bytes)
     over = "This was too long to be shown."
-    return title, summary or over, (text or over) + signed
-
-
-def _envelope(facts: Facts) -> str:
-    """The signed statements for whoever verifies them, one a line."""
-    if not facts.envelope:
-        return ""
-    shown = f"\n\n## {ENVELOPES_HEAD}\n\n```json\n{facts.envelope}\n```\n"
-    return shown if _bytes(shown) <= ENVELOPES else "\n\nThe signed statements are too long here.\n"
-
-
-def envelopes_in(text: str) -> tuple[str, ...]:
-    """The lines of the signed statements in a check run's text, () where there are none."""
-    _, found, rest = text.replace("\r\n", "\n").rpartition(f"\n## {ENVELOPES_HEAD}\n")
-    inside = rest.partition("```json\n")[2].partition("\n```")[0]
-    return tuple(line for line in inside.split("\n") if line) if found else ()
+    signed, attached = statements(facts), attachment(facts)
+    if _bytes(signed) + _bytes(attached) > OUTPUT_CAP - TEXT_LEAST:
+        attached = ""
+    room = OUTPUT_CAP - _bytes(signed) - _bytes(attached)
+    text = _fitting(lambda sizes: _rest(run, facts, sizes), room, _bytes)
+    return title, summary or over, (text or over) + signed + attached
 
 
 def _bytes(text: str) -> int:

@@ -39,7 +39,7 @@ MARKS = {Holds.HOLDS: "✅", Holds.FAILS: "❌", Holds.UNKNOWN: "❓"}
 TOUCHED = "Touched the referee"
 RED_GREEN = "Tests of the change fail on the base's sources and pass with the change"
 CRITERIA = "What supports each criterion"
-HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**fails**", Holds.UNKNOWN: "**unknown**"}
+HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**does not hold**", Holds.UNKNOWN: "**unknown**"}
 
 
 def short(digest: str) -> str:
@@ -85,14 +85,16 @@ def deltas_of(run: Run, facts: Facts) -> tuple[Delta, ...]:
 
 
 def outcome(result: CheckResult) -> str:
-    """Exit code and what the report claims: `exit 1 · 3 passed, 1 failed, 0 skipped`."""
+    """Exit code and what report or output claim: `exit 1 · 3 passed, 1 failed, 0 skipped`."""
     ended = "did not start" if result.exit_code is None else f"exit {result.exit_code}"
     cut = " · **subset: {:,} of {:,} tests**".format(*result.subset) if result.subset else ""
     if result.counts is None:
-        return f"{ended} · tests not counted{cut}"
+        unread = result.exit_code is not None and not result.parsed
+        return f"{ended} · tests not counted{' (output unparsed)' if unread else ''}{cut}"
     counts = result.counts
     told = f"{counts.passed:,} passed, {counts.failed:,} failed, {counts.skipped:,} skipped"
-    return f"{ended} · {told}{cut}"
+    by = "" if result.parsed in ("", "report") else f" (by {inline(result.parsed, 60)}'s output)"
+    return f"{ended} · {told}{by}{cut}"
 
 
 def standing(result: CheckResult) -> str:
@@ -212,7 +214,7 @@ def files_line(deltas: tuple[Delta, ...], plan: Plan | None, foreign: bool = Fal
     untouched = len(set(planned) - changed)
     notes = [f"{undeclared} not in the plan"] if undeclared else []
     notes += [f"{untouched} planned but not changed"] if untouched else []
-    against = ", ".join(notes) if notes else "exactly as planned"
+    against = ", ".join(notes) if notes else "exactly as planned" if plan else "without a plan"
     counted = f"+{added:,} -{removed:,}"
     if any(delta.added == UNCOUNTED for delta in deltas):
         counted = "lines not counted"

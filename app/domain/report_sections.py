@@ -37,7 +37,11 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
         reason = inline(amendment.reason, sizes.line)
         lines.append(f"the plan was amended for {paths or 'nothing'}; the model's reason: {reason}")
     if not lines:
-        lines = ["Nothing stands out to the rules. They do not read the code as you do."]
+        lines = [
+            "Nothing stands out to the rules. They do not read the code as you do."
+            if run.verdict
+            else "No rule looked at this change."
+        ]
     shown = bullets(lines, sizes.findings)
     good = holding(findings, sizes)
     if good:
@@ -64,8 +68,9 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
 
 
 def _complete(run: Run) -> str:
-    foreign = run.kind is Kind.VERIFY
-    return "Every check had its say." if foreign else "Nothing that was planned is missing."
+    if run.kind is Kind.VERIFY:
+        return "Every check had its say."
+    return "Nothing that was planned is missing." if run.plan else "There was no plan to fulfil."
 
 
 def _assumed(run: Run) -> tuple[str, ...]:
@@ -228,7 +233,8 @@ def _commands(run: Run, sizes: Sizes) -> str:
 
 def _provenance(run: Run, facts: Facts) -> str:
     snapshot = run.snapshot
-    lines = [f"run {code(run.id)}, model {code(run.model)}, prompts {code(run.prompts)}"]
+    model = f"model {code(run.model)}, prompts {code(run.prompts)}" if run.model else "no model"
+    lines = [f"run {code(run.id)}, {model}"]
     if snapshot is not None:
         lines.append(f"sandbox image {code(snapshot.image)}, profile {code(snapshot.profile)}")
     if run.contract is not None:

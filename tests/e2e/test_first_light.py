@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.evidence import Result
-from app.domain.report import envelopes_in
+from app.domain.report import statements_in
 from app.domain.run import Run
 from app.domain.state import State
 from tests.e2e.conftest import FILES, FIX, WRONG, Town
@@ -69,7 +69,7 @@ def test_the_signed_statement_names_exactly_that_commit_and_tree(town: Town) -> 
     checks = town.up.hub.check_runs(name, run.publication.commit)
     ours = [check for check in checks if check["name"] == "patchwarrant/evidence"]
     assert [check["conclusion"] for check in ours] == ["success"]
-    lines = envelopes_in(ours[0]["output"]["text"])
+    lines = statements_in(ours[0]["output"]["text"])
     envelopes = [json.loads(line) for line in lines]
     commit, tree = head(town, name, f"agent/issue-{run.issue}-{run.change}")
     for envelope, kind in zip(envelopes, (PREDICATE_TYPE, TEST_RESULT_TYPE), strict=True):

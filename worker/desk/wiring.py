@@ -73,6 +73,7 @@ class Desk:
             statements=statements,
             sign=self.signer.sign,
             bundle=bundle.make,
+            attach=bundle.packed,
             journal_fault=self.ledger.journal_fault,
             paused=lambda: bool(self.ledger.paused()),
             now=self.ledger.now,

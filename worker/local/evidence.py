@@ -96,9 +96,10 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
     `NotFound`, `Away`, `NotABundle`."""
     pull = hub.pull()
     marker, text = body_marker(pull.body)
-    lines = hub.envelopes(pull.head)
+    lines, attached = hub.evidence(pull.head)
     if not lines and marker is not None and marker.commit != pull.head:
-        lines = hub.envelopes(marker.commit)  # pushed since: still examined, then called stale
+        # Somebody pushed since: it is examined all the same, and then called stale.
+        lines, attached = hub.evidence(marker.commit)
     if not lines:
         raise NotFound(
             f"No check run `patchwarrant/evidence` with signed statements is on {pull.head[:12]}."
@@ -109,7 +110,7 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
             f"The pull request goes to {pull.base_branch!r}, which is not the default branch "
             f"{pull.default_branch!r}."
         )
-    data = file.read_bytes() if file else b""
+    data = file.read_bytes() if file else bundle.unpacked(attached) if attached else b""
     return Evidence(
         envelopes=tuple(_envelope(line) for line in lines),
         shown=f"pull request {hub.number} of {hub.name}",
@@ -117,8 +118,8 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
         head=pull.head,
         branch=pull.base_branch,
         warning=warning,
-        bundle=bundle.read(data) if file else None,
-        bundle_sha=hashlib.sha256(data).hexdigest() if file else "",
+        bundle=bundle.read(data) if data else None,
+        bundle_sha=hashlib.sha256(data).hexdigest() if data else "",
         marker=marker,
         body=_body(marker, text),
         url=pull.clone_url,

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from app.domain.report import envelopes_in
+from app.domain.report import attached_in, statements_in
 from worker.local.repository import NotFound
 
 CHECK = "patchwarrant/evidence"
@@ -94,8 +94,9 @@ class GitHub:
             clone_url=_text(about, "clone_url"),
         )
 
-    def envelopes(self, commit: str) -> tuple[str, ...]:
-        """The lines of the newest check run on `commit` that shows signed statements, else ()."""
+    def evidence(self, commit: str) -> tuple[tuple[str, ...], str]:
+        """(the lines of signed statements, the attached bundle's text) of the newest check run on
+        `commit` that shows signed statements, else ((), "")."""
         found: list[dict[str, Any]] = []
         for page in range(1, PAGES + 1):
             data = self._get(
@@ -108,10 +109,11 @@ class GitHub:
                 break
         found.sort(key=lambda one: one.get("id") or 0, reverse=True)
         for one in found:
-            lines = envelopes_in(_text(one, "output", "text"))
+            text = _text(one, "output", "text")
+            lines = statements_in(text)
             if lines:
-                return lines
-        return ()
+                return lines, attached_in(text)
+        return (), ""
 
     def tree_of(self, commit: str) -> str:
         data = self._get(f"/git/commits/{_id(commit)}")

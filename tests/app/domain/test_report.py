@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain.budget import Limits
-from app.domain.check import Comparison, Standing
+from app.domain.check import Comparison, Counts, Standing
 from app.domain.contract import Criterion
 from app.domain.edit import Delta
 from app.domain.errors import HaltRecord, Reason
@@ -19,6 +19,7 @@ from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.plan import Action, Amendment, PlannedFile
 from app.domain.report import BODY_CAP, Facts, check_output, merge_body, pull_body
 from app.domain.report_facts import BODY_TARGET
+from app.domain.report_parts import outcome
 from app.domain.run import Attempt, Grounding, Run
 from tests.app.domain.rendered import balanced, headings, problems
 from tests.app.domain.report_world import (
@@ -71,7 +72,7 @@ def test_only_a_passed_verdict_closes_the_issue() -> None:
     assert "Closes" not in body
     assert "❌ **Failed: not ready for review.** The wall: the required check tests failed" in body
     assert "**Newly failing:** `" + TEST in first_screen(body)
-    assert "**fails**: " in body
+    assert "**does not hold**: " in body
     assert "**unknown**: the base's own tests pass" in body
 
 
@@ -392,3 +393,17 @@ def test_limits_are_not_shown_before_there_is_a_contract() -> None:
     assert "**Spent:** $0.0312 · 7 model calls" in pull_body(
         replace(passed(), contract=None), facts()
     )
+
+
+@pytest.mark.parametrize(
+    ("counts", "parsed", "told"),
+    [
+        (Counts(2, 1, 0), "report", "exit 1 · 2 passed, 1 failed, 0 skipped"),
+        (Counts(2, 1, 0), "pytest", "exit 1 · 2 passed, 1 failed, 0 skipped (by pytest's output)"),
+        (None, "ruff", "exit 1 · tests not counted"),
+        (None, "", "exit 1 · tests not counted (output unparsed)"),
+    ],
+)
+def test_where_the_counts_come_from_is_said(counts: Counts | None, parsed: str, told: str) -> None:
+    one = replace(result("tests"), exit_code=1, counts=counts, parsed=parsed)
+    assert outcome(one) == told

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.domain import witness
+from app.domain import report, witness
 from app.domain.check import Comparison
 from app.domain.contract import Criterion
 from app.domain.criteria import Support
 from app.domain.edit import Delta
 from app.domain.evidence import Finding, Holds
-from app.domain.report import check_output, pull_body
+from app.domain.report import attached_in, check_output, pull_body, statements_in
+from app.domain.report_facts import ATTACHED, OUTPUT_CAP, Facts
 from app.domain.report_parts import CRITERIA, OPEN_FILES, RED_GREEN, TOUCHED
 from app.domain.run import Attempt, Run
 from app.domain.state import Kind
@@ -83,7 +84,7 @@ def test_advice_is_told_apart_from_what_the_verdict_rests_on() -> None:
     )
     look = pull_body(run, facts()).partition("## Look at this first")[2].partition("## ")[0]
     assert "⚠️ **Look at: lines that could decide:** `a.py` line 3." in look
-    assert "❌ **fails**: `tests` passed: No." in look
+    assert "❌ **does not hold**: `tests` passed: No." in look
 
 
 def test_flaky_tests_and_subsets_are_named() -> None:
@@ -111,3 +112,36 @@ def test_a_long_list_of_files_is_folded_away() -> None:
     body = pull_body(passed(), replace(facts(), deltas=many))
     assert f"<details><summary>{OPEN_FILES + 3} files</summary>" in body  # two planned, unchanged
     assert balanced(body) and not problems(body, *OURS)
+
+
+def test_an_attachment_that_does_not_fit_takes_nothing_from_the_words_for_people() -> None:
+    for size, there in ((1_000, True), (ATTACHED, True), (ATTACHED + 1, False)):
+        made = replace(facts(), envelope="{}", attached="A" * size)
+        text = check_output(passed(), made)[2]
+        assert (attached_in(text) == "A" * size) is there
+        assert statements_in(text) == ("{}",)
+        assert "## Look at this first" in text and len(text.encode()) <= OUTPUT_CAP
+        assert balanced(text)
+    crowded = replace(facts(), envelope="x" * 30_000, attached="A" * 30_000)
+    text = check_output(passed(), crowded)[2]
+    assert attached_in(text) == "" and statements_in(text) == ("x" * 30_000,)
+    long = replace(facts(), envelope="x" * 60_000)
+    assert "too long to be shown here" in check_output(passed(), long)[2]
+
+
+def test_what_no_rung_of_the_ladder_makes_short_enough_is_left_out() -> None:
+    assert report._fitting(lambda sizes: "x" * sizes.line, 10, len) == ""
+    assert report._fitting(lambda sizes: "x" * sizes.line, 200, len) == "x" * 200
+
+
+def test_an_empty_run_claims_nothing() -> None:
+    run = replace(passed(), verdict=None, plan=None, candidate=None, attempts=(), snapshot=None)
+    body = pull_body(run, Facts())
+    for said in (
+        "No rule looked at this change.",
+        "There was no plan to fulfil.",
+        "without a plan",
+    ):
+        assert said in body
+    for never in ("✅", "as planned", "planned is missing"):
+        assert never not in body

@@ -77,7 +77,7 @@ def test_in_python_exactly_one_of_them_fails(command: str, drawn: str) -> None:
         ("npx vitest run", {"a.test.ts": b""}, "vitest", "01234567.test.ts"),
         ("mocha", {"test/a.js": b""}, "mocha", "test/01234567.js"),
         ("mocha", {"lib/a-test.js": b""}, "mocha", "lib/01234567-test.js"),
-        ("python3 -m unittest", {"tests/a_test.py": b""}, "unittest", "tests/01234567_test.py"),
+        ("python3 -m unittest", {"tests/a_test.py": b""}, "unittest", "tests/t01234567_test.py"),
         ("sh ci/t.sh", {"ci/t.sh": b"exec pytest", "test_a.py": b""}, "pytest", "test_01234567.py"),
         (
             "npm test",

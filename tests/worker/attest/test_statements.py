@@ -193,3 +193,14 @@ def test_a_bundle_has_one_spelling() -> None:
     for words, data in odd.items():
         with pytest.raises(NotABundle, match=words.strip()):
             bundle.read(data)
+
+
+def test_a_bundle_is_attached_as_text_and_comes_back() -> None:
+    good = bundled(passed(), entries(3))
+    text = bundle.packed(good)
+    assert text == bundle.packed(good) and max(map(len, text.split("\n"))) <= 120
+    assert bundle.unpacked(text) == good
+    bomb = bundle.packed(b"0" * (bundle.SIZE + 1))
+    for odd in ("", "*", text[:-8], text + "AAAA", "AAAA", bomb):
+        with pytest.raises(NotABundle, match="attached bundle"):
+            bundle.unpacked(odd)

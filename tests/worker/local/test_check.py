@@ -39,11 +39,14 @@ def test_a_fix_passes_and_its_evidence_verifies_and_can_be_repeated(
     key = made.place.parent / "key.pem"
     public = made.place.parent / "public.pem"
     public.write_text(Signer.load(key).public_pem)
-    assert run(running, "main..fix", "--repo", str(made.place), "--key", str(key)) == 0
+    page = made.place.parent / "page.md"
+    asked = ["main..fix", "--repo", str(made.place), "--key", str(key), "--markdown", str(page)]
+    assert run(running, *asked) == 0
     words = said(capsys)
     assert "✔ tests on the change: passed, exit 0, 1 passed" in words
     assert "fixed (1) tests/test_calc.py::test_add" in words
     assert "PASSED" in words and made.head in words
+    assert page.read_text().startswith("# Passed on tree ") and "| `tests` |" in page.read_text()
     again = ["--repo", str(made.place), "--key", str(public), "--rerun"]
     door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
     assert verify.main(door, again) == 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.report import ENVELOPES_HEAD
+from app.domain.report_signed import STATEMENTS
 from worker.local.github import CHECK, Away, GitHub
 from worker.local.repository import NotFound
 
@@ -61,7 +61,7 @@ def hub(canned: Canned) -> Iterator[GitHub]:
 
 
 def check(number: int, lines: tuple[str, ...], name: str = CHECK) -> dict[str, Any]:
-    text = f"Words\n\n## {ENVELOPES_HEAD}\n\n```json\n" + "\n".join(lines) + "\n```\n"
+    text = f"Words\n\n## {STATEMENTS}\n\n```json\n" + "\n".join(lines) + "\n```\n"
     return {"id": number, "name": name, "output": {"text": text if lines else None}}
 
 
@@ -90,8 +90,8 @@ def test_the_newest_check_run_with_statements_counts(canned: Canned, hub: GitHub
         {"check_runs": [check(5, ("old",)), *[check(1, ("x",), "other")] * 99]},
     )
     canned.answers[page + "2"] = (200, {"check_runs": [check(9, ()), check(8, ("one", "two"))]})
-    assert hub.envelopes(SHA) == ("one", "two")
-    assert hub.envelopes(OTHER) == ()
+    assert hub.evidence(SHA) == (("one", "two"), "")
+    assert hub.evidence(OTHER) == ((), "")
 
 
 def test_commits_trees_and_histories(canned: Canned, hub: GitHub) -> None:

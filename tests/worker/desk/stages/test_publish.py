@@ -137,7 +137,7 @@ def test_both_statements_and_the_bundle_belong_together(world: Acme) -> None:
     run = made.publish()
     kept = made.desk.hold.intents["statement"]
     (check,) = made.hub.check_runs(REPO, run.publication.commit)
-    lines = report.envelopes_in(check["output"]["text"])
+    lines = report.statements_in(check["output"]["text"])
     assert "\n".join(lines).encode() == made.desk.hold.blobs[kept["envelopes"]]
     found, signed = examine.signatures(
         [json.loads(line) for line in lines], public_key(SIGNER.public_pem)

@@ -440,3 +440,61 @@ def test_a_link_among_the_tests_of_somebody_elses_change_never_passes(world: Wor
     assert done.verdict is not None
     assert done.verdict.result is not Result.PASSED
     assert "base" in done.verdict.wall
+
+
+NARROW = b"""version: 1
+checks:
+  - name: tests
+    run: python3 -m pytest
+    report: r.xml
+    selector: python3 -m pytest {tests}
+"""
+
+
+@pytest.mark.parametrize("ms", [5, 200_000])
+def test_a_long_check_is_narrowed_to_the_sentinels_and_some_of_its_tests(ms: int) -> None:
+    world = World({**FILES, CONFIG_PATH: NARROW})
+    world.says(lambda files: replace(suite(files), ms=ms))
+    done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PASSED
+    argv = world.sandbox.ran[-1][2].argv
+    if ms == 5:
+        assert argv == ("sh", "-euc", "python3 -m pytest")
+    else:
+        assert argv[3].startswith("tests/test_")
+        assert (*argv[:3], *argv[4:]) == ("python3", "-m", "pytest", A)
+
+
+def test_red_to_green_is_narrowed_to_the_tests_of_the_change() -> None:
+    world = World({**FILES, CONFIG_PATH: NARROW})
+    world.says(with_new)
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", tests__test_new_py=b"x\n")
+    gate(world.kit())(run)
+    red = [ran[2].argv for ran in world.sandbox.ran if ran[3].get("pkg/a.py") == b"one\n"]
+    assert red[-1] == ("python3", "-m", "pytest", OLD, NEW)
+
+
+def test_without_test_ids_red_to_green_says_that_it_cannot_tell() -> None:
+    config = b"checks:\n- {name: tests, run: ./check}\n"
+    world = World({**FILES, CONFIG_PATH: config})
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", tests__test_new_py=b"x\n")
+    done = gate(world.kit())(run)
+    said = claims(done)["Tests of the change ran over the base's sources"]
+    assert said[0] == "unknown"
+    assert "could not be told apart" in said[1]
+
+
+def test_a_change_of_tests_alone_proves_nothing() -> None:
+    world = World()
+
+    def green(files: Mapping[str, bytes]) -> Outcome:
+        cases = with_sentinels(files, {A: ""})
+        return ran(int(any(cases.values())), cases)
+
+    world.says(green)
+    run = verified(world, world.prepared(), tests__test_a_py=b"def test_a(): return 1\n")
+    done = gate(world.kit())(run)
+    idle = claims(done)["Tests of the change need the change"]
+    assert A in idle[1]
+    assert "red" not in phases(world)

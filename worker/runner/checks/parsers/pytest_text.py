@@ -43,7 +43,7 @@ _VERBOSE = re.compile(
 _PARALLEL = re.compile(
     r"^\[gw\d+\] (?:\[ *\d+%\] )?(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S.*)$"
 )
-_DOTS = re.compile(r"^(?:\S+ )?([.FEsxX]+)\s*(?:\[\s*\d+%\])?$")
+_DOTS = re.compile(r"^(?:\S+ )?([.FEsxX]+)\s*\[\s*(\d+)%\]$")
 _RUNNING = re.compile(r"^(\S+\.py::\S.*) $")
 _NODE = re.compile(r"^\S+\.\w+(?:::|$)")
 _USAGE = re.compile(r"^(?:ERROR|[\w./-]*: error): (.+)$")
@@ -225,10 +225,14 @@ def _cases(lines: Sequence[str]) -> Iterator[Case]:
 
 
 def _dotted(lines: Sequence[str]) -> Counts | None:
-    """What the progress line counts, for a run that was told to print no summary."""
-    marks = "".join(match[1] for line in lines if (match := _DOTS.match(line)))
-    if not marks:
+    """What the progress line counts, for a run that was told to print no summary.
+
+    Only where it came to its end: what stops on the way has not run its tests.
+    """
+    found = [match for line in lines if line.endswith("%]") and (match := _DOTS.match(line))]
+    if not found or found[-1][2] != "100":
         return None
+    marks = "".join(match[1] for match in found)
     failed = marks.count("F") + marks.count("E")
     skipped = marks.count("s") + marks.count("x")
     return Counts(len(marks) - failed - skipped, failed, skipped)
@@ -264,7 +268,7 @@ def _usage(lines: Sequence[str], log: Log) -> Iterator[Failure]:
             yield failure("", match[1], match[2], status="error")
         elif match := _COVERAGE.match(line):
             yield failure("", "coverage", line.removeprefix("FAIL ").removeprefix("ERROR: "))
-        elif match := _USAGE.match(line):
+        elif (match := _USAGE.match(line)) and not match[1].startswith("usage: "):
             missing = _MISSING.search(match[1])
             file = log.place(missing[1]) if missing else ""
             yield failure("", "UsageError", match[1], file, status="error")

@@ -168,8 +168,9 @@ def test_sarif_in_one_long_line() -> None:
     [
         ("1..2\nok 1 - a\nnot ok 2 - b # TODO later\n", Counts(1, 0, 1), []),
         ("TAP version 13\nok 1 - a # SKIP no\n1..1\n", Counts(0, 0, 1), []),
-        ("1..3\nok 1\nok 2\n", Counts(2, 1, 0), ["3 tests were planned, 2 were run"]),
+        ("1..3\nok 1\nok 2\n", Counts(2, 1, 0), ["3 tests were planned; 2 were run"]),
         ("1..2\nok 1 a\nBail out! no disk\n", Counts(1, 0, 0), ["no disk"]),
+        ("ok 1 - a\n# a word\n", Counts(1, 1, 0), ["no plan, so it was cut off; 1 were run"]),
         ("not ok 1 - a\n  ---\n  message: 'too far'\n  ...\n1..1\n", Counts(0, 1, 0), ["too far"]),
     ],
 )
@@ -184,6 +185,21 @@ def test_several_sessions_of_pytest_add_up_but_not_one_that_a_test_printed() -> 
     one = f"{start}\n{'=' * 30} 2 passed in 0.01s {'=' * 30}\n"
     parsed = said(one + one, ("make", "all"), 0)
     assert parsed.found.counts == Counts(4, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["collecting ... ", "collected 3 items\n\nt.py ..", "..   [ 66%]", "t.py::a PASSED [ 33%]"],
+)
+def test_a_session_that_stops_on_its_way_has_run_no_tests(text: str) -> None:
+    assert said(f"= test session starts =\n{text}", ("pytest",), 0).doubt() == SILENT
+
+
+def test_a_cargo_test_that_ends_the_process_is_no_pass() -> None:
+    text = "running 3 tests\ntest a ... ok\n\nrunning 1 test\ntest b ... ok\n\n"
+    text += "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n"
+    parsed = said(text, ("cargo", "test"), 0)
+    assert (parsed.found.counts, parsed.doubt()) == (Counts(1, 3, 0), DISAGREE)
 
 
 def test_what_is_kept_is_bounded() -> None:
