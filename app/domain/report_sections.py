@@ -24,6 +24,7 @@ from app.domain.report_parts import (
     short,
     standing,
 )
+from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
 from app.domain.state import Kind
 
@@ -31,6 +32,12 @@ from app.domain.state import Kind
 def look(run: Run, facts: Facts, sizes: Sizes) -> str:
     findings = run.verdict.findings if run.verdict else ()
     lines = finding_lines(findings, sizes) + deciding(run, facts.deltas, sizes)
+    named = key_of_line(run.contract.config.evidence_key) if run.contract else ""
+    if named and facts.key and named != facts.key:
+        lines.append(
+            f"⚠️ **The evidence is signed by another key** than {code('.github/agent.yml')} names "
+            f"at base ({short(named.removeprefix('sha256:'))}): nobody can verify it by that line."
+        )
     amended = run.plan.amendments if run.plan else ()
     for amendment in amended:
         paths = names([file.path for file in amendment.added] + list(amendment.removed), sizes)

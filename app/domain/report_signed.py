@@ -5,6 +5,7 @@ Written here and read back here, so that both sides agree on every character.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from app.domain.run import Run
 STATEMENTS = "Signed statements"
 BUNDLE = "The bundle, gzip in base64"
 START = re.compile(r"<!-- patchwarrant:body:([A-Za-z0-9_.-]{1,80}) -->")
+_ED25519 = bytes.fromhex("302a300506032b6570032100")  # what stands before the 32 bytes (RFC 8410)
 _EVIDENCE = re.compile(r"<!-- patchwarrant:evidence:([0-9a-f:]{1,400}) -->")
 
 
@@ -29,6 +31,15 @@ class Marker:
     envelope: str
     bundle: str
     text: str
+
+
+def key_of_line(line: str) -> str:
+    """The key id (`sha256:` over the SubjectPublicKeyInfo) of a key line that the configuration
+    names, "" without one."""
+    if not line:
+        return ""
+    raw = base64.b64decode(line.partition(":")[2])
+    return f"sha256:{hashlib.sha256(_ED25519 + raw).hexdigest()}"
 
 
 def marks(run: str) -> tuple[str, str]:

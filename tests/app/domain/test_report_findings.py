@@ -10,9 +10,11 @@ from app.domain.contract import Criterion
 from app.domain.criteria import Support
 from app.domain.edit import Delta
 from app.domain.evidence import Finding, Holds
+from app.domain.repo_config import RepoConfig
 from app.domain.report import attached_in, check_output, pull_body, statements_in
 from app.domain.report_facts import ATTACHED, OUTPUT_CAP, Facts
 from app.domain.report_parts import CRITERIA, OPEN_FILES, RED_GREEN, TOUCHED
+from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
 from app.domain.state import Kind
 from tests.app.domain.rendered import balanced, problems
@@ -145,3 +147,14 @@ def test_an_empty_run_claims_nothing() -> None:
         assert said in body
     for never in ("✅", "as planned", "planned is missing"):
         assert never not in body
+
+
+def test_a_signature_that_the_base_s_line_cannot_verify_is_said() -> None:
+    line = "ed25519:JkG1RMOQZwNsrLcQQD0JSRisEBYGrLiy2FKh2wYsV70="
+    run = passed()
+    assert run.contract
+    named = replace(run, contract=replace(run.contract, config=RepoConfig(evidence_key=line)))
+    assert "signed by another key" in pull_body(named, facts())
+    right = replace(facts(), key=key_of_line(line))
+    assert "signed by another key" not in pull_body(named, right)
+    assert "signed by another key" not in pull_body(run, facts())

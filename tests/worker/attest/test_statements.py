@@ -14,6 +14,7 @@ from app.domain.check import Check, CheckResult, Comparison, Failure, Standing
 from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.record import JournalEntry, Kept
 from app.domain.report_facts import ENVELOPES
+from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run, Snapshot
 from tests.app.domain.report_world import (
     BASE,
@@ -131,6 +132,7 @@ def test_a_key_can_be_written_as_one_line() -> None:
     assert key_from(f" {line}\n").public_bytes_raw() == key.public_bytes_raw()
     assert key_from(SIGNER.public_pem).public_bytes_raw() == key.public_bytes_raw()
     loose = line[:-2] + chr(ord(line[-2]) + 1) + "="
+    assert key_of_line(line) == SIGNER.key_id and key_of_line("") == ""
     for wrong in ("ed25519:", "ed25519:AAAA", "ed25519:*", loose, "", "x"):
         with pytest.raises(NotVerified):
             key_from(wrong)
