@@ -28,6 +28,7 @@ from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.setup import HOME, SetupOutcome, SetupPlan
 from worker.sandbox.allow_list import HOST
 from worker.sandbox.cell import Maker
+from worker.sandbox.engine import Engine
 from worker.sandbox.profile import GIB, LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
 from worker.sandbox.setup_engine import Bounds, Builder, Ended, builder, image_labels, profile
 
@@ -419,6 +420,15 @@ def environment_of(maker: Maker, image: str) -> Mapping[str, list[Any]]:
     """`links` and `services` of an image, empty lists for one that no set-up made."""
     told = image_labels(maker.engine, image).get(LABEL_PLACES, "")
     return json.loads(told) if told else {"links": [], "services": []}
+
+
+def setup_made(engine: Engine, image: str) -> bool:
+    """Whether an image came from a set-up, or is gone: neither has to be kept when unused."""
+    try:
+        names = engine.image_names(image)
+    except Missing:
+        return True
+    return any(name.startswith(f"{REPOSITORY}:") for name in names)
 
 
 def linked(links: list[str]) -> bytes:
