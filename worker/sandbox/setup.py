@@ -148,6 +148,12 @@ class Setups:
         if not self.rules.on:
             raise Refused("this installation does no set-up; name an image that has it all", 403)
         self._allowed(plan)
+        if not self.maker.engine.local and (plan.steps or plan.tools or plan.packages):
+            raise Refused(
+                "set-ups need the engine on the sandbox's own machine; name an image that has it "
+                "all, or run the sandbox beside its engine",
+                501,
+            )
         layer = None
         if plan.steps and (plan.tools or plan.packages):
             below = SetupPlan(plan.tools, plan.packages, hosts=plan.hosts, timeout=plan.timeout)
