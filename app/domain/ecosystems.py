@@ -47,12 +47,14 @@ _NODE_KEYS = (
 
 PIP = Tool("pip", "python3 -m pip --version", ("python3-pip", "python3-dev"))
 NPM = Tool("npm", "npm --version", ("npm",))
-GO = Tool("go", "go version", ("golang-go",))
-CARGO = Tool("cargo", "cargo --version", ("cargo",))
-MAVEN = Tool("maven", "mvn --version", ("maven", "default-jdk-headless"))
-GRADLE = Tool("gradle", "gradle --version", ("gradle", "default-jdk-headless"))
-BUNDLER = Tool("bundler", "bundle --version", ("bundler", "ruby-dev", "rake"))
-COMPOSER = Tool("composer", "composer --version", ("composer", "php-xml", "php-mbstring"))
+GO = Tool("go", "go version", ("golang-go", "ca-certificates"))
+CARGO = Tool("cargo", "cargo --version", ("cargo", "ca-certificates"))
+MAVEN = Tool("maven", "mvn --version", ("maven", "default-jdk-headless", "ca-certificates"))
+GRADLE = Tool("gradle", "gradle --version", ("gradle", "default-jdk-headless", "ca-certificates"))
+BUNDLER = Tool("bundler", "bundle --version", ("bundler", "ruby-dev", "rake", "ca-certificates"))
+COMPOSER = Tool(
+    "composer", "composer --version", ("composer", "php-xml", "php-mbstring", "ca-certificates")
+)
 
 
 @dataclass

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -40,7 +41,7 @@ REGISTRIES = Path(__file__).resolve().parents[2] / "manifests" / "sandbox" / "re
 PROGRAM = Path(__file__).with_name("setup_program.py").read_text(encoding="utf-8")
 MARK = b"patchwarrant-setup:"
 LOG_HALF = 256 << 10  # bytes kept of a log's head, and of its tail
-PROXY_START = 15.0  # seconds
+PROXY_START, PROXY_END = 30.0, 3.0  # seconds
 ENDING = 600  # seconds that a builder may live on, for the commit, before the keeper takes it
 Say = Callable[[str], None]
 _URL = re.compile(r"https?://(?P<secret>[^/@\s]*@)?(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)")
@@ -416,10 +417,10 @@ def _proxy(folder: Path) -> Iterator[None]:
             yield
         finally:
             process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PROXY_END)
+            with suppress(ProcessLookupError):  # it has processes of its own
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def environment_of(maker: Maker, image: str) -> Mapping[str, list[Any]]:
