@@ -14,7 +14,7 @@ checks:
       CLASSPATH=/tmp/made:/usr/share/java/junit4.jar:/usr/share/java/hamcrest-core.jar
       export CLASSPATH=$CLASSPATH:/usr/share/java/commons-lang3.jar
       mkdir -p /tmp/made && cp -r src/main/resources/. src/test/resources/. /tmp/made
-      javac -nowarn -encoding iso-8859-1 -d /tmp/made \\
+      javac -nowarn -encoding utf-8 -d /tmp/made \\
         $(find src/main/java src/test/java -name '*.java')
       for one in binary.HexTest binary.StringUtilsTest net.URLCodecTest; do
         java org.junit.runner.JUnitCore org.apache.commons.codec.$one
