@@ -33,7 +33,9 @@ class OwnEngine:
     def start(self) -> None:
         """Returns when it answers. Raises `RuntimeError` with its last words."""
         runc = shutil.which("runc") or "runc"
-        words = ["dockerd", "-H", self.host, "--bridge=none", "--iptables=false"]
+        # In a network of its own: an engine without a bridge removes the one of its neighbours.
+        words = ["unshare", "--net", "dockerd", "-H", self.host]
+        words += ["--bridge=none", "--iptables=false"]
         words += ["--data-root", f"{self.folder}/data", "--exec-root", f"{self.folder}/exec"]
         words += ["--pidfile", f"{self.folder}/pid", "--add-runtime", f"{OTHER_RUNTIME}={runc}"]
         for stale in ("pid", "exec/containerd/containerd.pid"):  # of an engine that was killed
@@ -76,8 +78,8 @@ def _end_all(place: str) -> None:
 @contextlib.contextmanager
 def own_engine() -> Iterator[OwnEngine]:
     """Skips, with the reason, where an engine cannot be started. Everything of it is removed."""
-    if os.geteuid() != 0 or shutil.which("dockerd") is None:
-        pytest.skip("an engine of our own needs root and dockerd")
+    if os.geteuid() != 0 or not (shutil.which("dockerd") and shutil.which("unshare")):
+        pytest.skip("an engine of our own needs root, dockerd and unshare")
     with tempfile.TemporaryDirectory(prefix="pw-engine-", ignore_cleanup_errors=True) as place:
         made = OwnEngine(Path(place))
         try:
