@@ -49,10 +49,6 @@ PACKAGES = (
         "e0050c0b7da1eea53ffaf149c0cfbb5c6e2e2b69c4bef22c81fa6eb73e5f6173", quick=True, tests=150,
     ),
     Package(
-        "Python", "sdist", "tomli", "2.0.1",
-        "de526c12914f0c550d15924c62d72abc48d6fe7364aa87328337a31007fe8a4f", tests=5,
-    ),
-    Package(
         "Python", "sdist", "humanize", "4.9.0",
         "582a265c931c683a7e9b8ed9559089dea7edcf6cc95be39a3cbc2c5d5ac2bcfa", tests=300,
     ),
