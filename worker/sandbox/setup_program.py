@@ -212,12 +212,6 @@ def distribution(packages: list[str], env: dict[str, str]) -> None:
 def tools(plan: dict[str, Any], env: dict[str, str]) -> None:
     missing = [one for one in plan["tools"] if ran(one["probe"], env, quiet=True)]
     packages = [name for one in missing for name in one["packages"]] + plan["packages"]
-    if (
-        plan["steps"]
-        and not plan["certificates"]
-        and not Path("/etc/ssl/certs/ca-certificates.crt").exists()
-    ):
-        packages.append("ca-certificates")
     distribution(packages, env)
     installs = [one for one in missing if one["install"]]
     if installs:

@@ -85,6 +85,12 @@ def test_each_ecosystem_is_recognised(
     assert found.empty == (not tools)
 
 
+def test_lists_of_distribution_packages_are_taken_line_by_line() -> None:
+    found = plan({"apt.txt": b"libpq-dev\n# why\nlibxml2; rm -rf /\nzlib1g-dev\n"})
+    assert found.packages == ("libpq-dev", "zlib1g-dev")
+    assert not found.empty
+
+
 def test_sub_folders_of_a_monorepo_have_steps_of_their_own() -> None:
     found = plan({"api/requirements.txt": b"six\n", "web/package.json": PACKAGE})
     assert [(step.title, step.folder) for step in found.steps] == [

@@ -336,7 +336,7 @@ def test_the_job_is_the_check_and_nothing_else(bench: Bench) -> None:
     bench.on_base(GOOD)
     kind, run, job, files = bench.sandbox.ran[0]
     assert (kind, run, files["t.py"]) == ("certify", "run1", b"1")
-    assert job == Job(CHECK.argv, {"A": "1"}, "", "r.xml", 300)
+    assert job == Job(CHECK.argv, {"A": "1"}, "", "r.xml", 300, name="tests")
     assert job_of(CHECK, ("x",), 5).seconds == 5
     assert job_of(CHECK, ("x",), 500).seconds == 300
 

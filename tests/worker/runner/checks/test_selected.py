@@ -175,9 +175,9 @@ def test_a_template_without_words_narrows_nothing() -> None:
 
 
 def test_an_unheard_of_limit_is_named_and_a_small_output_is_shown_whole(bench: Bench) -> None:
-    bench.outcome = ended(1, b"why", limit="inodes")
+    bench.outcome = ended(1, b"why", limit="heat")
     _, text = bench.selected.run_selected(replace(CHECK, report=""), ["t.py"], bench.base, 30)
-    assert "hit its inodes limit" in text
+    assert "its heat limit was hit" in text
     assert text.endswith("why")
 
 
