@@ -187,13 +187,13 @@ class Stack:
         process.wait()
 
     def containers(self, run: str) -> list[str]:
-        """Ids of a run's containers, by the engine's own list: by their label, or by their name
-        where they were made before it was known whose they would be."""
+        """Ids of the containers of a run, by the engine's own list: made for it, which a label
+        says, or started ahead and given to it, which the name says."""
         found: set[str] = set()
-        for sign in (f"label=patchwarrant.run={run}", rf"name=^/patchwarrant\.{run}\."):
-            words = ["docker", "ps", "-aq", "--filter", sign]
-            done = subprocess.run(words, capture_output=True, text=True, check=True)
-            found.update(done.stdout.split())
+        for words in (f"label=patchwarrant.run={run}", f"name=^/?patchwarrant\\.{run}\\."):
+            listing = ["docker", "ps", "-aq", "--filter", words]
+            done = subprocess.run(listing, capture_output=True, text=True, check=True)
+            found |= set(done.stdout.split())
         return sorted(found)
 
     def run_of(self, issue: int, seconds: float = 60, after: str = "") -> Run:

@@ -22,8 +22,12 @@ COMMANDS: dict[str, str] = {
     "status": "worker.cli.status",
     "watch": "worker.cli.watch",
     "key": "worker.cli.key",
+    "evidence": "worker.cli.evidence",
     "check": "worker.local.check",
+    "parse": "worker.local.parse",
     "verify": "worker.local.verify",
+    "config": "worker.cli.config",
+    "selftest": "worker.sandbox.proving",
 }
 
 

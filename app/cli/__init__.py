@@ -12,13 +12,17 @@ WORDS = {
     "runner": "carry runs: look, plan, edit, verify (holds the model's key)",
     "sandbox": "run checks in containers (holds the Docker engine)",
     "check": "show what can be shown about a change in a repository on this machine",
+    "parse": "show what a check's log is understood to say",
     "verify": "examine evidence without trusting who made it",
+    "evidence": "write out the evidence of one run, after looking at its journal",
     "status": "list the newest runs",
     "watch": "follow one run as it happens",
     "cancel": "ask a run to end",
     "pause": "start no new run until `resume`",
     "resume": "end a pause",
     "key": "make the keys that set-up needs",
+    "selftest": "try from inside a container whether the sandbox holds",
+    "config": "check, propose or import a repository's configuration",
     "version": "print the version",
 }
 OURS = frozenset({"receive", "version"})

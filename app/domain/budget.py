@@ -19,6 +19,7 @@ class Limits:
     repeats: int = 3
     try_outs: int = 20
     changed_lines: int = 0  # 0: max(40, 3 x planned)
+    files: int = 8  # that a plan may declare; more only for a task of class large
 
 
 @dataclass(frozen=True)

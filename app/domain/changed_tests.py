@@ -6,6 +6,8 @@ import ast
 import warnings
 from collections.abc import Iterable, Mapping
 
+TEXT_CAP = 1 << 20  # characters of a file that is parsed
+
 
 def of_file(test: str) -> str:
     """The file part of a test's id."""
@@ -35,12 +37,17 @@ def _key(test: str) -> str:
 
 def _functions(text: str) -> Mapping[str, str] | None:
     """Test function -> its code; "" -> all that is no test. None where it is no Python."""
+    if len(text) > TEXT_CAP:
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in a string is not our concern
-            tree = ast.parse(text)
+            return _sorted(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _sorted(tree: ast.Module) -> Mapping[str, str]:
     found: dict[str, str] = {}
     rest: list[str] = []
     for node in tree.body:

@@ -18,6 +18,17 @@ class Standing(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+# What `checks[].parser` may name; `none` leaves it to the exit code.
+PARSERS = (
+    "none",
+    *("pytest", "unittest", "doctest", "node", "tap", "mocha", "jest", "vitest"),
+    *("tsc", "eslint", "prettier", "go", "go-build", "cargo-test", "rustc", "gcc"),
+    *("make", "ctest", "surefire", "javac", "ruff", "pylint", "flake8", "mypy"),
+    *("pyright", "black", "isort", "shellcheck", "rspec", "minitest", "phpunit", "php"),
+    *("junit", "sarif", "lines"),
+)
+
+
 class Tier(StrEnum):
     QUICK = "quick"
     REQUIRED = "required"

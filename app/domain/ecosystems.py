@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain.edit import Entry
-from app.domain.environment_config import ServiceConfig, SetupConfig
+from app.domain.environment_config import PACKAGE, ServiceConfig, SetupConfig
 from app.domain.glob import match
 from app.domain.python_needs import METADATA, python_needs
 from app.domain.setup import HOME, SetupPlan, Sight, Step, Tool, configured
@@ -47,12 +47,14 @@ _NODE_KEYS = (
 
 PIP = Tool("pip", "python3 -m pip --version", ("python3-pip", "python3-dev"))
 NPM = Tool("npm", "npm --version", ("npm",))
-GO = Tool("go", "go version", ("golang-go",))
-CARGO = Tool("cargo", "cargo --version", ("cargo",))
-MAVEN = Tool("maven", "mvn --version", ("maven", "default-jdk-headless"))
-GRADLE = Tool("gradle", "gradle --version", ("gradle", "default-jdk-headless"))
-BUNDLER = Tool("bundler", "bundle --version", ("bundler", "ruby-dev", "rake"))
-COMPOSER = Tool("composer", "composer --version", ("composer", "php-xml", "php-mbstring"))
+GO = Tool("go", "go version", ("golang-go", "ca-certificates"))
+CARGO = Tool("cargo", "cargo --version", ("cargo", "ca-certificates"))
+MAVEN = Tool("maven", "mvn --version", ("maven", "default-jdk-headless", "ca-certificates"))
+GRADLE = Tool("gradle", "gradle --version", ("gradle", "default-jdk-headless", "ca-certificates"))
+BUNDLER = Tool("bundler", "bundle --version", ("bundler", "ruby-dev", "rake", "ca-certificates"))
+COMPOSER = Tool(
+    "composer", "composer --version", ("composer", "php-xml", "php-mbstring", "ca-certificates")
+)
 
 
 @dataclass
@@ -95,6 +97,7 @@ def plan_setup(
         look(sight, found, default_image)
     plan = SetupPlan(
         tools=tuple(found.tools),
+        packages=_distribution(sight),
         steps=tuple(found.steps),
         files=tuple(sorted(found.files.items())),
         links=tuple(found.links),
@@ -105,6 +108,15 @@ def plan_setup(
         assumed=tuple(found.assumed),
     )
     return plan if config is None else configured(plan, config, sight)
+
+
+def _distribution(sight: Sight) -> tuple[str, ...]:
+    """Packages that a list at the root names, a line each."""
+    found: list[str] = []
+    for name in ("apt.txt", "Aptfile", "apt-packages.txt"):
+        lines = sight.bytes_of(name).decode("utf-8", "replace").splitlines()
+        found += [word for line in lines if PACKAGE.fullmatch(word := line.strip())]
+    return tuple(dict.fromkeys(found))[:100]
 
 
 def _folders(sight: Sight, names: Iterable[str]) -> list[str]:

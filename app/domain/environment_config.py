@@ -24,7 +24,7 @@ SETUP_KEYS = ("run", "packages", "files", "env", "timeout", "again")
 SERVICE_KEYS = ("name", "image", "env", "port", "ready", "timeout")
 FIXER_KEYS = ("name", "run", "env", "workdir", "paths", "timeout")
 
-_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]{1,99}(?:=[A-Za-z0-9.+:~-]{1,60})?")
+PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]{1,99}(?:=[A-Za-z0-9.+:~-]{1,60})?")
 _SERVICE = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _FIXER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _SERVICE_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
@@ -90,7 +90,7 @@ def read_setup(value: Any) -> SetupConfig:
     mapping = known_keys(value, SETUP_KEYS, "setup")
     packages = texts_of(mapping.get("packages", ()), "setup.packages", 100)
     for one in packages:
-        if not _PACKAGE.fullmatch(one):
+        if not PACKAGE.fullmatch(one):
             raise ConfigError(f"`setup.packages`: `{one}` is no name of a distribution package")
     run = texts_of(mapping.get("run", ()), "setup.run", 50)
     if any(not one.strip() for one in run):

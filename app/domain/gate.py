@@ -203,7 +203,8 @@ def _check(
     before = "; ".join(_told(result) for result in known)
     if known and all(result.standing is Standing.UNAVAILABLE for result in known):
         before = f"baseline unusable, {before}"
-    on_base = f"On the base: {before or 'not run'}."
+    earlier = ", measured by an earlier run" if any(result.cached for result in known) else ""
+    on_base = f"On the base{earlier}: {before or 'not run'}."
     if not mine:
         return Finding(claim, Holds.UNKNOWN, (f"`{check.name}` did not run on this tree.", on_base))
     worst = max(mine, key=lambda result: _RANK[_standing(result)])

@@ -16,6 +16,7 @@ class Phase(StrEnum):
     """What a token is minted for; each is minted, used and revoked on its own."""
 
     AUTHORIZE = "authorize"  # live reads: repository, issue, role, base, configuration
+    LOOK = "look"  # live reads for a command or a nudge: pull requests too
     STATUS = "status"  # reaction, labels, comments on the issue
     FETCH = "fetch"  # the runner's one read-only token, for git over HTTPS
     GIT = "git"  # blobs, tree, commit, the one ref
@@ -109,11 +110,11 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "role",
         "issue",
         "comment",
-        "pull",
         "ref",
         "file",
         "read_commit",
     ),
+    Phase.LOOK: ("repository", "role", "issue", "pull", "read_commit"),
     Phase.STATUS: (
         "comments",
         "create_comment",

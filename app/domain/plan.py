@@ -13,7 +13,7 @@ from app.domain.errors import Halt, Reason
 from app.domain.paths import PathRefused, canon, folded, fresh
 from app.domain.policy import Rules, never
 
-MAX_FILES = 8
+LARGE_FILES = 40  # of a task of class large
 MAX_LINES = 2_000  # planned in all: three times as many may change
 MAX_STEPS = 40
 MAX_TESTS = 40
@@ -125,8 +125,10 @@ def _shape(plan: Plan, limits: Limits) -> Iterable[str]:
         yield "`summary` is empty: say what will change and why."
     if not plan.files:
         yield "`files` is empty: name every file that will change."
-    if len(plan.files) > MAX_FILES:
-        yield f"The plan names {len(plan.files)} files; at most {MAX_FILES} may change in one run."
+    if len(plan.files) > limits.files:
+        yield (
+            f"The plan names {len(plan.files)} files; at most {limits.files} may change in one run."
+        )
     if plan.planned_lines > MAX_LINES:
         yield f"The plan expects {plan.planned_lines} changed lines; at most {MAX_LINES} may be."
     if not 1 <= plan.turns <= limits.turns:

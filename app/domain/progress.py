@@ -12,17 +12,27 @@ from app.domain.check import CheckResult, Standing
 from app.domain.run import Attempt
 
 # What differs from run to run although nothing changed; order matters.
-_VOLATILE = (
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? "
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_ALWAYS = (
     (
-        re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"),
+        re.compile(
+            r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[ ]?[+-]\d\d:?\d\d)?)?"
+            rf"|\b(?:{_DAY})?(?:\d{{1,2}} {_MONTH}|{_MONTH} \d{{1,2}},?) \d{{4}}\b"
+            r"|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:GMT|UTC|[AP]M))?"
+        ),
         "<time>",
     ),
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "<uuid>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
-    (re.compile(r"\b[0-9a-fA-F]{12,64}\b"), "<hex>"),
-    (re.compile(r"/(?:tmp|var/tmp|dev/shm)/[^\s'\":,)]+"), "<tmp>"),
+    (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b|\b[0-9a-fA-F]{12,64}\b"), "<hex>"),
+    (re.compile(r"/(?:tmp|var/tmp|var/folders|dev/shm)/[^\s'\":,)]+"), "<tmp>"),
+    (re.compile(r"\btmp[._]?(?=[a-z_]*[A-Z0-9])\w{6,12}\b"), "<tmp>"),
+)
+_IN_TEXT = (
+    (re.compile(r"(?:\b[A-Za-z]:)?(?:[/\\][\w.@+~-]+)+[/\\](?=[\w.@+~-])"), "<path>/"),
     (re.compile(r"\d+(?:\.\d+)?\s*(?:ms|us|ns|s|sec|seconds?|minutes?)\b"), "<duration>"),
-    (re.compile(r"\b(?:line|port|pid)\s+\d+"), "<place>"),
+    (re.compile(r"\b(line|port|pid|seed|thread|worker)[ =:#]+\d+", re.IGNORECASE), r"<\1>"),
     (re.compile(r":\d+(?::\d+)?\b"), ":<line>"),
     (re.compile(r"\d{5,}"), "<number>"),
     (re.compile(r"\s+"), " "),
@@ -30,10 +40,18 @@ _VOLATILE = (
 
 
 def steady(text: str) -> str:
-    """`text` without what changes from run to run: times, addresses, temporary paths, lines."""
-    for pattern, stands_for in _VOLATILE:
+    """`text` without what changes from run to run: times, addresses, hashes, folders of absolute
+    paths, temporary names, ports, seeds, process ids, line numbers."""
+    for pattern, stands_for in (*_ALWAYS, *_IN_TEXT):
         text = pattern.sub(stands_for, text)
     return text.strip()
+
+
+def steady_id(test: str) -> str:
+    """A test's id without what changes from run to run; its numbers tell one test from another."""
+    for pattern, stands_for in _ALWAYS:
+        test = pattern.sub(stands_for, test)
+    return test
 
 
 def signature(results: Iterable[CheckResult]) -> str:
@@ -43,7 +61,7 @@ def signature(results: Iterable[CheckResult]) -> str:
         if result.standing is Standing.PASSED or result.standing is Standing.SKIPPED:
             continue
         failures = sorted(
-            [one.test, one.error, steady(one.message[:400])] for one in result.failures
+            [steady_id(one.test), one.error, steady(one.message[:400])] for one in result.failures
         )
         # Without structured failures the end of the output is all that tells them apart.
         rest = "" if failures else steady(result.tail[-1_000:])

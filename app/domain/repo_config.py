@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.domain.budget import Limits
-from app.domain.check import Check, Tier
+from app.domain.check import PARSERS, Check, Tier
 from app.domain.config_values import CONFIG_PATH as CONFIG_PATH
 from app.domain.config_values import ConfigError as ConfigError
 from app.domain.config_values import (
@@ -72,6 +72,7 @@ class CheckConfig:
     paths: tuple[str, ...] = ()
     tier: str = "required"
     timeout: int = 300
+    parser: str = ""  # the tool whose output it is; "": recognised
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ CHECK_KEYS = (
     "workdir",
     "selector",
     "report",
+    "parser",
     "paths",
     "tier",
     "timeout",
@@ -234,6 +236,7 @@ def _check_of(one: CheckConfig) -> Check:
         tier=Tier(one.tier),
         timeout=one.timeout,
         paths=one.paths,
+        parser=one.parser,
     )
 
 
@@ -271,6 +274,7 @@ def _check(value: Any, where: str) -> CheckConfig:
         paths=globs_of(mapping.get("paths", ()), f"{where}.paths"),
         tier=one_of(mapping.get("tier", "required"), f"{where}.tier", tuple(Tier)),
         timeout=number_of(mapping.get("timeout", 300), f"{where}.timeout", 1, 3_600),
+        parser=one_of(mapping["parser"], f"{where}.parser", PARSERS) if "parser" in mapping else "",
     )
 
 

@@ -6,12 +6,10 @@ model's words stand under a heading that says whose they are.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from app.domain.evidence import Result
+from app.domain.evidence import Result, Verdict
 from app.domain.markdown import code, cut, inline
 from app.domain.report_annotations import remarks
 from app.domain.report_comment import ending, not_certified, status
@@ -19,11 +17,11 @@ from app.domain.report_commit import commit_message, pull_title
 from app.domain.report_facts import (
     BODY_CAP,
     BODY_TARGET,
-    ENVELOPES,
     FIRST_IDS,
     FIRST_ROWS,
     LADDER,
     OUTPUT_CAP,
+    TEXT_LEAST,
     Facts,
     Sizes,
 )
@@ -34,71 +32,42 @@ from app.domain.report_parts import (
     deltas_of,
     file_list,
     files_line,
+    first_looks,
     short,
     spent,
 )
 from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
+from app.domain.report_signed import (
+    START,
+    Marker,
+    attached_in,
+    attachment,
+    body_marker,
+    marker_line,
+    marks,
+    statements,
+    statements_in,
+)
 from app.domain.run import Run
+from app.domain.state import Kind
 
 __all__ = [
     "BODY_CAP",
     "Facts",
     "Marker",
+    "attached_in",
     "body_marker",
     "check_output",
     "commit_message",
     "ending",
-    "envelopes_in",
     "merge_body",
     "pull_body",
     "pull_title",
     "remarks",
+    "statements_in",
     "status",
     "uncertified",
 ]
-
-ENVELOPES_HEAD = "Signed statements"
-_START = re.compile(r"<!-- patchwarrant:body:([A-Za-z0-9_.-]{1,80}) -->")
-
-
-_EVIDENCE = re.compile(r"<!-- patchwarrant:evidence:([0-9a-f:]{1,400}) -->")
-
-
-@dataclass(frozen=True)
-class Marker:
-    """What the body's hidden line names: git tree and commit, SHA-256 of the evidence's envelope,
-    of the bundle, and of the text that we wrote around it."""
-
-    tree: str
-    commit: str
-    envelope: str
-    bundle: str
-    text: str
-
-
-def body_marker(body: str) -> tuple[Marker | None, str]:
-    """(the one evidence marker of a body, None without exactly one; SHA-256 of our part as it is
-    now, so that an edit of it shows)."""
-    lines = body.replace("\r\n", "\n")
-    found = _EVIDENCE.findall(lines)
-    start = _START.search(lines)
-    end = marks(start.group(1))[1] if start else ""
-    close = lines.find(end, start.end()) if start else -1
-    parts = found[0].split(":") if len(found) == 1 else []
-    if start is None or close < 0 or len(parts) != 5:
-        return None, ""
-    return Marker(*parts), _text_digest(lines[start.end() : close])
-
-
-def _text_digest(part: str) -> str:
-    """Over our part without the marker line and without what editors do to its ends."""
-    words = "\n".join(line.rstrip() for line in _EVIDENCE.sub("", part).strip().split("\n"))
-    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def marks(run: str) -> tuple[str, str]:
-    """The markers around our part of the body."""
-    return f"<!-- patchwarrant:body:{run} -->", f"<!-- /patchwarrant:body:{run} -->"
 
 
 def pull_body(run: Run, facts: Facts) -> str:
@@ -107,15 +76,7 @@ def pull_body(run: Run, facts: Facts) -> str:
     facts = replace(facts, deltas=deltas_of(run, facts))
     body = _fitting(lambda sizes: _body(run, facts, sizes), BODY_TARGET - 1_000, len)
     body = body or f"{_verdict(run, facts, LADDER[-1])}\n\nThe rest was too long."
-    return f"{start}\n{_marker(run, facts, body)}{body}\n{end}"
-
-
-def _marker(run: Run, facts: Facts, body: str) -> str:
-    """The hidden line that binds the body to the evidence, "" before there is any."""
-    if run.verdict is None or not facts.commit or not facts.statement or not facts.bundle:
-        return ""
-    parts = (run.verdict.tree, facts.commit, facts.statement, facts.bundle, _text_digest(body))
-    return f"<!-- patchwarrant:evidence:{':'.join(parts)} -->\n"
+    return f"{start}\n{marker_line(run, facts, body)}{body}\n{end}"
 
 
 def merge_body(existing: str, ours: str) -> str:
@@ -124,7 +85,7 @@ def merge_body(existing: str, ours: str) -> str:
     Our part is what stands between any run's markers; without one, ours comes first. What does
     not fit under GitHub's cap is cut from the end of what others wrote, and that is said.
     """
-    found = _START.search(existing)
+    found = START.search(existing)
     end = marks(found.group(1))[1] if found else ""
     close = existing.find(end, found.end()) if found else -1
     if found is None or close < 0:
@@ -157,25 +118,13 @@ def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
     tree = run.verdict.tree if run.verdict else ""
     title = f"{str(result).capitalize()} on tree {tree[:12] or 'unknown'}"
     summary = _fitting(lambda sizes: _first(run, facts, sizes, sizes.checks), OUTPUT_CAP, _bytes)
-    signed = _envelope(facts)
-    text = _fitting(lambda sizes: _rest(run, facts, sizes), OUTPUT_CAP - _bytes(signed), _bytes)
     over = "This was too long to be shown."
-    return title, summary or over, (text or over) + signed
-
-
-def _envelope(facts: Facts) -> str:
-    """The signed statements for whoever verifies them, one a line."""
-    if not facts.envelope:
-        return ""
-    shown = f"\n\n## {ENVELOPES_HEAD}\n\n```json\n{facts.envelope}\n```\n"
-    return shown if _bytes(shown) <= ENVELOPES else "\n\nThe signed statements are too long here.\n"
-
-
-def envelopes_in(text: str) -> tuple[str, ...]:
-    """The lines of the signed statements in a check run's text, () where there are none."""
-    _, found, rest = text.replace("\r\n", "\n").rpartition(f"\n## {ENVELOPES_HEAD}\n")
-    inside = rest.partition("```json\n")[2].partition("\n```")[0]
-    return tuple(line for line in inside.split("\n") if line) if found else ()
+    signed, attached = statements(facts), attachment(facts)
+    if _bytes(signed) + _bytes(attached) > OUTPUT_CAP - TEXT_LEAST:
+        attached = ""
+    room = OUTPUT_CAP - _bytes(signed) - _bytes(attached)
+    text = _fitting(lambda sizes: _rest(run, facts, sizes), room, _bytes)
+    return title, summary or over, (text or over) + signed + attached
 
 
 def _bytes(text: str) -> int:
@@ -198,18 +147,24 @@ def _body(run: Run, facts: Facts, sizes: Sizes) -> str:
 
 def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     """The first screen: verdict, checks, files, spend."""
-    parts = [_verdict(run, facts, sizes), check_table(run, sizes, rows)]
+    parts = [_verdict(run, facts, sizes)]
+    notes = first_looks(run.verdict.findings, sizes) if run.verdict else []
+    if notes:
+        parts.append("  \n".join(notes))
+    parts.append(check_table(run, sizes, rows))
     changes = compared(run, sizes)
     if changes:
         parts.append("  \n".join(changes))
     limits = run.contract.limits if run.contract else None
-    parts.append("  \n".join((files_line(facts.deltas, run.plan), spent(run.spend, limits))))
+    foreign = run.kind is Kind.VERIFY
+    files = files_line(facts.deltas, run.plan, foreign)
+    parts.append(files if foreign else "  \n".join((files, spent(run.spend, limits))))
     return "\n\n".join(parts)
 
 
 def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
     if run.verdict is None:
-        return "❔ **Unknown.** No verdict was recorded about this change."
+        return "❓ **Unknown.** No verdict was recorded about this change."
     verdict = run.verdict
     said = (
         "Every required check passed on this tree, and no rule of the gate speaks against it."
@@ -217,11 +172,7 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
         else f"The wall: {inline(verdict.wall, sizes.line)}"
     )
     commit = f", commit {code(facts.commit)}" if facts.commit else ""
-    closing = (
-        f"Closes #{run.issue}"
-        if verdict.result is Result.PASSED
-        else f"For #{run.issue}, which stays open"
-    )
+    closing = _closing(run, verdict)
     who = f"asked for by {code(run.requester.login)}"
     page = f" · [the run's page]({facts.page})" if facts.page else ""
     return (
@@ -231,14 +182,24 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
     )
 
 
+def _closing(run: Run, verdict: Verdict) -> str:
+    if run.kind is Kind.VERIFY:
+        return "Evidence about somebody else's change, made without a model"
+    if verdict.result is Result.PASSED:
+        return f"Closes #{run.issue}"
+    return f"For #{run.issue}, which stays open"
+
+
 def _rest(run: Run, facts: Facts, sizes: Sizes) -> str:
+    foreign = run.kind is Kind.VERIFY
+    files = file_list(facts.deltas, run.plan, sizes, foreign)
     sections = (
         ("Look at this first", look(run, facts, sizes)),
         ("What was not done", wall(run, facts, sizes)),
-        ("What was asked", asked(run, sizes)),
-        ("Files against the plan", file_list(facts.deltas, run.plan, sizes)),
-        ("How it came about", history(run, sizes)),
-        ("How to go on", onward(run)),
+        ("What was asked", "" if foreign else asked(run, sizes)),
+        ("Files" if foreign else "Files against the plan", files),
+        ("How it came about", "" if foreign else history(run, sizes)),
+        ("How to go on", "" if foreign else onward(run)),
         ("In the model's own words", words(run, sizes)),
         ("Evidence", evidence(run, facts, sizes)),
     )

@@ -13,6 +13,8 @@ FIRST_ROWS = 6  # checks in the table of the first screen
 FIRST_IDS = 4  # ids of tests a line there
 OUTPUT_CAP = 65_000  # bytes of a check run's summary or text; GitHub takes 65,535
 ENVELOPES = 46_000  # bytes of the signed envelopes there; the statements are made to fit
+ATTACHED = 40_000  # characters of a bundle that is attached there
+TEXT_LEAST = 12_000  # bytes of the text for people that no attachment takes away
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Facts:
     end of its output on the candidate, `page` the address of the run's page, `statement` the
     SHA-256 of the signed statement's envelope, `bundle` that of the file that holds everything,
     `key` the id of the key that signed, `envelope` the envelopes themselves, one a line, which go
-    into the check run.
+    into the check run, `attached` the bundle as text, which goes there where it fits.
     """
 
     commit: str = ""
@@ -34,6 +36,7 @@ class Facts:
     key: str = ""
     envelope: str = ""
     bundle: str = ""
+    attached: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from app.domain.budget import Limits, Spend
 from app.domain.check import CheckResult, Standing
 from app.domain.edit import Delta
 from app.domain.evidence import Finding, Holds, Result
-from app.domain.markdown import bullets, code, inline, table
+from app.domain.markdown import bullets, code, details, inline, table
 from app.domain.plan import Plan
 from app.domain.policy import rules_of
 from app.domain.report_facts import Facts, Sizes
@@ -18,7 +18,7 @@ SIGNS = {
     Standing.PASSED: "✅ passed",
     Standing.FAILED: "❌ failed",
     Standing.SKIPPED: "⏭️ skipped",
-    Standing.UNAVAILABLE: "❔ unavailable",
+    Standing.UNAVAILABLE: "❓ unavailable",
 }
 RESULTS = {
     Result.PASSED: "✅ **Passed.**",
@@ -32,8 +32,14 @@ _RANK = {
     Standing.UNAVAILABLE: 2,
     Standing.FAILED: 3,
 }
+OPEN_FILES = 25  # a longer list is folded away
 UNCOUNTED = -2  # lines of a Delta that nobody measured
-HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**does not hold**", Holds.UNKNOWN: "**not shown**"}
+MARKS = {Holds.HOLDS: "✅", Holds.FAILS: "❌", Holds.UNKNOWN: "❓"}
+# Claims of the gate that have a place of their own (a test compares them with the gate's).
+TOUCHED = "Touched the referee"
+RED_GREEN = "Tests of the change fail on the base's sources and pass with the change"
+CRITERIA = "What supports each criterion"
+HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**does not hold**", Holds.UNKNOWN: "**unknown**"}
 
 
 def short(digest: str) -> str:
@@ -79,12 +85,16 @@ def deltas_of(run: Run, facts: Facts) -> tuple[Delta, ...]:
 
 
 def outcome(result: CheckResult) -> str:
-    """Exit code and what the report claims: `exit 1 · 3 passed, 1 failed, 0 skipped`."""
+    """Exit code and what report or output claim: `exit 1 · 3 passed, 1 failed, 0 skipped`."""
     ended = "did not start" if result.exit_code is None else f"exit {result.exit_code}"
+    cut = " · **subset: {:,} of {:,} tests**".format(*result.subset) if result.subset else ""
     if result.counts is None:
-        return f"{ended} · tests not counted"
+        unread = result.exit_code is not None and not result.parsed
+        return f"{ended} · tests not counted{' (output unparsed)' if unread else ''}{cut}"
     counts = result.counts
-    return f"{ended} · {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
+    told = f"{counts.passed:,} passed, {counts.failed:,} failed, {counts.skipped:,} skipped"
+    by = "" if result.parsed in ("", "report") else f" (by {inline(result.parsed, 60)}'s output)"
+    return f"{ended} · {told}{by}{cut}"
 
 
 def standing(result: CheckResult) -> str:
@@ -131,7 +141,7 @@ def _between(name: str, earlier: Sequence[Attempt]) -> tuple[str, ...]:
 
 def _end(after: CheckResult | None) -> tuple[str, str]:
     if after is None:
-        return "not run on this tree", "❔ **not shown**"
+        return "not run on this tree", "❓ **not shown**"
     return outcome(after), standing(after)
 
 
@@ -140,6 +150,7 @@ def compared(run: Run, sizes: Sizes) -> list[str]:
     kinds = (
         ("Newly failing", "newly_failing"),
         ("Fixed", "fixed"),
+        ("Flaky, two runs differed", "flaky"),
         ("Already failing before", "already_failing"),
         ("Newly skipped", "newly_skipped"),
         ("Gone", "gone"),
@@ -178,7 +189,7 @@ def spent(spend: Spend, limits: Limits | None) -> str:
 
 
 def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def planned_paths(plan: Plan | None) -> dict[str, str]:
@@ -193,8 +204,8 @@ def lines_of(delta: Delta) -> str:
     return "binary" if delta.added < 0 else f"+{delta.added} -{delta.removed}"
 
 
-def files_line(deltas: tuple[Delta, ...], plan: Plan | None) -> str:
-    """Files changed against the plan, in one line."""
+def files_line(deltas: tuple[Delta, ...], plan: Plan | None, foreign: bool = False) -> str:
+    """Files changed against the plan, in one line; `foreign` changes have none to keep to."""
     planned = planned_paths(plan)
     changed = {delta.path for delta in deltas}
     added = sum(max(delta.added, 0) for delta in deltas)
@@ -203,29 +214,37 @@ def files_line(deltas: tuple[Delta, ...], plan: Plan | None) -> str:
     untouched = len(set(planned) - changed)
     notes = [f"{undeclared} not in the plan"] if undeclared else []
     notes += [f"{untouched} planned but not changed"] if untouched else []
-    against = ", ".join(notes) if notes else "no other file than planned"
-    counted = f"+{added} -{removed}"
+    against = (
+        ", ".join(notes) if notes else "no other file than planned" if plan else "without a plan"
+    )
+    counted = f"+{added:,} -{removed:,}"
     if any(delta.added == UNCOUNTED for delta in deltas):
         counted = "lines not counted"
+    if plan is None and foreign:
+        return f"**Changed:** {_many(len(changed), 'file')} ({counted})"
     lines = f"{counted}; {plan.planned_lines if plan else 0} lines were planned"
     return f"**Changed:** {_many(len(changed), 'file')} ({lines}), {against}"
 
 
-def file_list(deltas: tuple[Delta, ...], plan: Plan | None, sizes: Sizes) -> str:
-    """Every changed file with its lines and its plan, then what was planned and not changed."""
+def file_list(
+    deltas: tuple[Delta, ...], plan: Plan | None, sizes: Sizes, foreign: bool = False
+) -> str:
+    """Every changed file with its lines and its plan, then what was planned and not changed; a
+    long list is folded away."""
     planned = planned_paths(plan)
     shown = []
     for delta in deltas:
         mode = "" if delta.old_mode == delta.new_mode or not delta.old_mode else _mode(delta)
-        stands = planned.get(delta.path, "**not in the plan**")
-        shown.append(f"{code(delta.path, sizes.line)} {lines_of(delta)} · {stands}{mode}")
+        stands = "" if foreign else f" · {planned.get(delta.path, '**not in the plan**')}"
+        shown.append(f"{code(delta.path, sizes.line)} {lines_of(delta)}{stands}{mode}")
     changed = {delta.path for delta in deltas}
     shown += [
         f"{code(path, sizes.line)} · planned ({action}), not changed"
         for path, action in planned.items()
         if path not in changed
     ]
-    return bullets(shown, sizes.files) or "No file was changed."
+    listed = bullets(shown, sizes.files) or "No file was changed."
+    return listed if len(shown) <= OPEN_FILES else details(f"{len(shown):,} files", listed)
 
 
 def _mode(delta: Delta) -> str:
@@ -234,23 +253,50 @@ def _mode(delta: Delta) -> str:
     return f" · mode {delta.old_mode:o} → {delta.new_mode:o}"
 
 
-def finding_lines(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
-    """What does not hold and has something to say for itself, in the order of the tree."""
+def finding_lines(findings: tuple[Finding, ...], sizes: Sizes, top: bool = True) -> list[str]:
+    """What does not hold and has something to say for itself, in the order of the tree.
+
+    At the top of the tree a leaf that is unknown is advice, which the verdict does not rest on.
+    Criteria are listed with what was asked."""
     lines: list[str] = []
     for finding in findings:
+        if finding.claim == CRITERIA:
+            continue
         speaks = finding.exhibits or not finding.parts
         if speaks and finding.standing is not Holds.HOLDS:
-            lines.append(f"{HELD[finding.standing]}: {_said(finding, sizes)}")
-        lines += finding_lines(finding.parts, sizes)
+            advice = top and not finding.parts and finding.standing is Holds.UNKNOWN
+            mark = "⚠️" if advice else f"{MARKS[finding.standing]} {HELD[finding.standing]}:"
+            lines.append(f"{mark} {_said(finding, sizes, strong=advice)}")
+        lines += finding_lines(finding.parts, sizes, top=False)
     return lines
 
 
-def _said(finding: Finding, sizes: Sizes) -> str:
+def first_looks(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
+    """What stands above everything else: that the change touched what decides about it, and what
+    was shown to be fixed."""
+    lines = []
+    for finding in findings:
+        if finding.claim == TOUCHED:
+            lines.append(f"⚠️ {_said(finding, sizes, strong=True)}")
+        elif finding.claim == RED_GREEN and finding.standing is Holds.HOLDS:
+            said = " ".join(inline(one, sizes.line) for one in finding.exhibits[: sizes.ids])
+            lines.append(f"**Red → green:** {said}")
+    return lines
+
+
+def criteria_of(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """One finding a criterion, in the criteria's order; () where nobody looked."""
+    return next((one.parts for one in findings if one.claim == CRITERIA), ())
+
+
+def _said(finding: Finding, sizes: Sizes, strong: bool = False) -> str:
     """The claim with its exhibits, which are sentences of the gate."""
     exhibits = [inline(one, sizes.line) for one in finding.exhibits[: sizes.ids] if one]
     if len(finding.exhibits) > sizes.ids:
         exhibits.append(f"and {len(finding.exhibits) - sizes.ids:,} more")
     claim = inline(finding.claim, sizes.line)
+    if strong:
+        return f"**{claim}:** {' '.join(exhibits)}" if exhibits else f"**{claim}**"
     return f"{claim} — {' '.join(exhibits)}" if exhibits else claim
 
 
@@ -261,6 +307,7 @@ def deciding(run: Run, deltas: tuple[Delta, ...], sizes: Sizes) -> list[str]:
     rules = rules_of(run.contract.config)
     there = [delta for delta in deltas if delta.old_mode]
     kinds = (
+        ("it touches protected paths", [d.path for d in deltas if rules.blocked(d.path)]),
         ("it deletes tests", [d.path for d in there if not d.new_mode and rules.test(d.path)]),
         ("it changes tests", [d.path for d in there if d.new_mode and rules.test(d.path)]),
         (
@@ -275,6 +322,8 @@ def holding(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
     """The leaves that hold, in the order of the tree."""
     lines: list[str] = []
     for finding in findings:
+        if finding.claim == CRITERIA:
+            continue
         if finding.parts:
             lines += holding(finding.parts, sizes)
         elif finding.standing is Holds.HOLDS:

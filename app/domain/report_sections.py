@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.domain.check import Standing
+from app.domain.check import Failure, Standing
+from app.domain.evidence import Finding
 from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, Facts, Sizes
 from app.domain.report_parts import (
+    MARKS,
     SIGNS,
     check_table,
     compared,
+    criteria_of,
     deciding,
     finding_lines,
     holding,
@@ -21,19 +24,31 @@ from app.domain.report_parts import (
     short,
     standing,
 )
+from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
+from app.domain.state import Kind
 
 
 def look(run: Run, facts: Facts, sizes: Sizes) -> str:
     findings = run.verdict.findings if run.verdict else ()
     lines = finding_lines(findings, sizes) + deciding(run, facts.deltas, sizes)
+    named = key_of_line(run.contract.config.evidence_key) if run.contract else ""
+    if named and facts.key and named != facts.key:
+        lines.append(
+            f"⚠️ **The evidence is signed by another key** than {code('.github/agent.yml')} names "
+            f"at base ({short(named.removeprefix('sha256:'))}): nobody can verify it by that line."
+        )
     amended = run.plan.amendments if run.plan else ()
     for amendment in amended:
         paths = names([file.path for file in amendment.added] + list(amendment.removed), sizes)
         reason = inline(amendment.reason, sizes.line)
         lines.append(f"the plan was amended for {paths or 'nothing'}; the model's reason: {reason}")
     if not lines:
-        lines = ["Nothing stands out to the rules. They do not read the code as you do."]
+        lines = [
+            "Nothing stands out to the rules. They do not read the code as you do."
+            if run.verdict
+            else "No rule looked at this change."
+        ]
     shown = bullets(lines, sizes.findings)
     good = holding(findings, sizes)
     if good:
@@ -55,7 +70,13 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
             lines.append(f"{code(result.check, 60)} is {standing(result)}: it showed nothing")
     if run.snapshot and not results_of(run):
         lines.append("no required check ran on this tree")
-    return bullets(lines, sizes.findings) or "Nothing that was planned is missing."
+    return bullets(lines, sizes.findings) or _complete(run)
+
+
+def _complete(run: Run) -> str:
+    if run.kind is Kind.VERIFY:
+        return "Every check had its say."
+    return "Nothing that was planned is missing." if run.plan else "There was no plan to fulfil."
 
 
 def _assumed(run: Run, sizes: Sizes) -> str:
@@ -70,7 +91,11 @@ def asked(run: Run, sizes: Sizes) -> str:
     if run.contract is None:
         return ""
     request, criteria = run.contract.request, run.contract.criteria
-    lines = [f"{inline(one.text, sizes.line)} ({inline(one.source, 40)})" for one in criteria]
+    seen = criteria_of(run.verdict.findings) if run.verdict else ()
+    lines = [
+        f"{inline(one.text, sizes.line)} ({inline(one.source, 40)}){_support(seen, at, sizes)}"
+        for at, one in enumerate(criteria)
+    ]
     hidden = (
         f" {request.hidden:,} characters of hidden text were removed from it."
         if request.hidden
@@ -87,6 +112,15 @@ def asked(run: Run, sizes: Sizes) -> str:
         f"{intro}\n\n{what}\n\n{prose}Whether the change fulfils these is for the reviewer to "
         "say: the checks show only what they test."
     )
+
+
+def _support(seen: tuple[Finding, ...], at: int, sizes: Sizes) -> str:
+    """What supports a criterion, or that nothing does."""
+    if at >= len(seen):
+        return ""
+    one = seen[at]
+    said = " ".join(inline(text, sizes.line) for text in one.exhibits[: sizes.ids])
+    return f"  \n  {MARKS[one.standing]} {said}"
 
 
 def history(run: Run, sizes: Sizes) -> str:
@@ -149,7 +183,12 @@ def words(run: Run, sizes: Sizes) -> str:
 
 
 def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
-    parts = [_all_checks(run, sizes), _assumed(run, sizes), _commands(run, sizes)]
+    parts = [
+        _failures(run, sizes),
+        _all_checks(run, sizes),
+        _assumed(run, sizes),
+        _commands(run, sizes),
+    ]
     parts.append(_provenance(run, facts))
     shown = [(check, log) for check, log in facts.logs.items() if log.strip()]
     if sizes.log:
@@ -167,6 +206,23 @@ def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
         "do not replace a review.</sub>"
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def _failures(run: Run, sizes: Sizes) -> str:
+    """Where the checks failed, as structured records, a fold a check."""
+    folds = [
+        details("Failures of", bullets([_failure(one, sizes) for one in found], sizes.ids), name)
+        for name, found in ((one.check, one.failures) for one in results_of(run))
+        if found
+    ]
+    return "\n\n".join(folds[: sizes.checks])
+
+
+def _failure(one: Failure, sizes: Sizes) -> str:
+    where = f"{one.file}:{one.line}" if one.line else one.file
+    place = f" at {code(where, sizes.line)}" if where else ""
+    said = f"{one.error}: {one.message}" if one.error else one.message
+    return f"{code(one.test or one.error, sizes.line)}{place}  \n  {inline(said, sizes.line)}"
 
 
 def _all_checks(run: Run, sizes: Sizes) -> str:
@@ -196,7 +252,8 @@ def _commands(run: Run, sizes: Sizes) -> str:
 
 def _provenance(run: Run, facts: Facts) -> str:
     snapshot = run.snapshot
-    lines = [f"run {code(run.id)}, model {code(run.model)}, prompts {code(run.prompts)}"]
+    model = f"model {code(run.model)}, prompts {code(run.prompts)}" if run.model else "no model"
+    lines = [f"run {code(run.id)}, {model}"]
     if snapshot is not None:
         lines.append(f"sandbox image {code(snapshot.image)}, profile {code(snapshot.profile)}")
     if run.contract is not None:

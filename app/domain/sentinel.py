@@ -57,7 +57,7 @@ _MANIFESTS = {
 }
 SCRIPTS = 4  # that are looked at to know which tool they start
 _ASIDE = frozenset({"node_modules", "vendor", "third_party", ".venv", "venv", "dist", "build"})
-_BAD = re.compile(r"\bFAIL|\bnot ok\b|[✖✕\u00d7✗]|\bERROR\b|\bfailed\b|^\s*\d+\) ")
+_BAD = re.compile(r"\bFAIL|\bnot ok\b|[✖✕\u00d7✗●]|\bERROR\b|\bfailed\b|^\s*\d+\) ")
 
 
 def sentinel(
@@ -164,7 +164,7 @@ def _named(neighbour: str, word: str) -> str:
     """A name that is collected as its neighbour's is."""
     stem, dot, rest = neighbour.partition(".")
     if neighbour.endswith(".py"):
-        return f"test_{word}.py" if neighbour.startswith("test_") else f"{word}_test.py"
+        return f"test_{word}.py" if neighbour.startswith("test_") else f"t{word}_test.py"
     if stem.startswith(("test-", "test_")):
         return f"{stem[:5]}{word}{dot}{rest}"
     if stem.endswith(("-test", "_test", "-spec", "_spec")):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -128,7 +129,8 @@ class Sight:
 
 def configured(recognised: SetupPlan, config: SetupConfig, sight: Sight) -> SetupPlan:
     """The recognised plan with what the configuration says instead: its commands replace the
-    recognised ones, its files are seen besides the manifests and lock files.
+    recognised ones, its files are seen besides the manifests and lock files, and of the recognised
+    tools those are there that its commands speak of.
 
     Raises `SetupError` when that is too much to see."""
     seen = dict(recognised.files)
@@ -140,8 +142,10 @@ def configured(recognised: SetupPlan, config: SetupConfig, sight: Sight) -> Setu
             f"`setup.files` names more than {VIEW_CAP >> 20} MiB; name only what set-up reads"
         )
     steps = tuple(Step(f"setup.run[{index}]", command) for index, command in enumerate(config.run))
+    spoken = " ".join(config.run)
     return replace(
         recognised,
+        tools=tuple(tool for tool in recognised.tools if _named(tool, spoken)),
         packages=config.packages,
         steps=steps,
         files=tuple(sorted(seen.items())),
@@ -149,3 +153,9 @@ def configured(recognised: SetupPlan, config: SetupConfig, sight: Sight) -> Setu
         timeout=config.timeout,
         assumed=(),
     )
+
+
+def _named(tool: Tool, spoken: str) -> bool:
+    """Whether commands speak of a tool, by its name or by the program that its probe asks."""
+    words = {tool.name, tool.probe.partition(" ")[0]} - {"python3"}
+    return any(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", spoken) for word in words)

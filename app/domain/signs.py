@@ -64,6 +64,10 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(r"def\s+__(?:eq|ne|bool|instancecheck|subclasscheck)__\b"),
     ),
     (
+        "may be a test that stands in product code",
+        re.compile(r"#\[(?:test|ignore|should_panic|cfg\(test\))|^\s*>>> |^\s*def test_\w+\("),
+    ),
+    (
         "runs code that was text",
         re.compile(r"(?<![\w.])(?:exec|eval|compile)\(|\bnew Function\(|\bmarshal\.loads\b"),
     ),

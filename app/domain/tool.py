@@ -147,6 +147,13 @@ TOOLS: tuple[Tool, ...] = (
         frozenset({State.EDIT}),
     ),
     Tool(
+        "run_fixer",
+        "Run a configured formatter or generator by name over the candidate; what it changes in "
+        "files of the plan is taken as one edit. An unknown name lists those that exist.",
+        _object({"name": _TEXT}),
+        frozenset({State.EDIT}),
+    ),
+    Tool(
         "read_log",
         "Page through the capped output of the last check, from line `start`.",
         _object({}, {"check": _TEXT, "start": _NUMBER}),

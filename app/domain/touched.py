@@ -42,8 +42,12 @@ _HOOK = re.compile(
 )
 _SELECT = re.compile(
     r"--(?:ignore|deselect|maxfail|exitfirst|collect-only|co|noconftest|passWithNoTests)\b"
-    r"|\baddopts\b|\btestpaths\b|\bpython_(?:files|classes|functions)\b|\bnorecursedirs\b|\s-[kmp]\s"
+    r"|\baddopts\b|\btestpaths\b|\bpython_(?:files|classes|functions)\b|\bnorecursedirs\b|(?<![\w-])-[kmp]\s"
     r"|\btestMatch\b|\btestPathIgnorePatterns\b|\bexclude\b|\bomit\b|\bnoqa\b|\bfilterwarnings\b"
+)
+_ENVIRON = re.compile(
+    r"\b(?:PYTEST_ADDOPTS|PYTEST_PLUGINS|NODE_OPTIONS|GOFLAGS|RUSTFLAGS|PYTHON[A-Z]{3,20})\b"
+    r"|\bos\.(?:environ\b|putenv\()|\bprocess\.env\.\w+\s{0,4}=(?!=)|\bexport\s+\w{1,60}="
 )
 _NUMBER = re.compile(
     r"([A-Za-z_][\w.-]{1,60})[\"']?\s{0,8}(?:=|:=|:|\?=|\s)\s{0,8}(\d{1,9}(?:\.\d{1,6})?)\b"
@@ -95,6 +99,7 @@ def _lines(path: str, added: Sequence[str]) -> Iterable[str]:
         ("ends early or hides an exit code", _END),
         ("hooks into the runner or patches what is tested", _HOOK),
         ("selects which tests run or count", _SELECT),
+        ("sets the environment of tests", _ENVIRON),
     ):
         seen = [line.strip()[:100] for line in added if pattern.search(line[:2_000])]
         if seen:

@@ -14,7 +14,7 @@ checks:
       CLASSPATH=/tmp/made:/usr/share/java/junit4.jar:/usr/share/java/hamcrest-core.jar
       export CLASSPATH=$CLASSPATH:/usr/share/java/commons-lang3.jar
       mkdir -p /tmp/made && cp -r src/main/resources/. src/test/resources/. /tmp/made
-      javac -nowarn -encoding iso-8859-1 -d /tmp/made \\
+      javac -nowarn -encoding utf-8 -d /tmp/made \\
         $(find src/main/java src/test/java -name '*.java')
       for one in binary.HexTest binary.StringUtilsTest net.URLCodecTest; do
         java org.junit.runner.JUnitCore org.apache.commons.codec.$one
@@ -47,10 +47,6 @@ PACKAGES = (
     Package(
         "Python", "sdist", "itsdangerous", "2.2.0",
         "e0050c0b7da1eea53ffaf149c0cfbb5c6e2e2b69c4bef22c81fa6eb73e5f6173", quick=True, tests=150,
-    ),
-    Package(
-        "Python", "sdist", "python-slugify", "8.0.4",
-        "59202371d1d05b54a9e7720c5e038f928f45daaffe41dd10822f3907b937c856", tests=50,
     ),
     Package(
         "Python", "sdist", "humanize", "4.9.0",

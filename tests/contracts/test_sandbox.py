@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from app.domain.check import Outcome
+from app.domain.check import Check, Outcome
 from app.domain.errors import Missing, Refused
 from app.domain.ports import Job, Sandbox
 from tests.fakes.sandbox import FakeSandbox, ended
@@ -87,6 +87,17 @@ def test_an_image_that_nobody_allowed_is_refused(case: Case) -> None:
 def test_exit_codes_come_out_unchanged(case: Case, code: int) -> None:
     found = certify(case, sh(f"exit {code}"))
     assert (found.exit_code, found.limit, found.error) == (code, "", "")
+
+
+def test_the_outcome_names_the_check_that_ran(case: Case) -> None:
+    asked = replace(sh("exit 0", workdir="."), name="tests")
+    check = Check("tests", asked.argv, {}, ".", timeout=30)
+    assert certify(case, asked).digest == check.digest()
+    box = case.sandbox.open("contract", case.image, TREE)
+    try:
+        assert box.run(asked, {}, look).digest == check.digest()
+    finally:
+        box.close()
 
 
 def test_a_missing_program_is_an_error_and_no_exit_code(case: Case) -> None:

@@ -44,9 +44,13 @@ class Town:
     folder: Path
 
     def repository(self, files: Mapping[str, str] | None = None, role: str = "write") -> str:
-        """A new repository with `files`, installed; mona has `role` in it."""
+        """A new repository with `files`, installed; mona has `role` in it.
+
+        No two have the same tree: a baseline that one test measured would serve another's run.
+        """
         name = f"{OWNER}/sums-{next(NUMBERS)}"
-        place = tree(self.folder / name.replace("/", "-"), files or FILES)
+        own = {**(files or FILES), "NAME": f"{name}\n"}
+        place = tree(self.folder / name.replace("/", "-"), own)
         self.up.hub.create_repo(name, source=place)
         self.up.hub.set_role(name, "mona", role)
         self.up.hub.change_installation(self.up.installation, add=[name])

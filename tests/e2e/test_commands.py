@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import partial
 
 import pytest
 
@@ -259,6 +260,45 @@ def test_a_closed_pull_request_lets_a_new_label_begin_anew(town: Town) -> None:
     assert second.publication.pull not in (0, first.publication.pull)
 
 
+def test_a_merge_whose_message_skips_ci_is_said(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    number = town.ask(name)
+    pull = town.end(name, number).publication.pull
+    hub = town.up.hub
+    hub.edit_issue(name, pull, "mona", title="Mend add [skip ci]")
+    hub.set_draft(name, pull, "mona", False)
+    hub.merge(name, pull, "mona", "squash")
+    assert "[skip ci]" in said(town, name, pull, "skip the merged commit")
+    quiet(town)
+    assert town.up.ledger.open_change(town.up.ledger.runs(1)[0].repository.id, number) is None
+
+
+def test_the_label_taken_off_before_the_start_starts_nothing(town: Town) -> None:
+    name = town.repository()
+    town.up.stop("desk")
+    number = town.ask(name)
+    town.up.hub.remove_label(name, number, "mona", "agent:fix")
+    town.up.hub.wait_delivered(20)
+    town.up.start("desk")
+    run = town.end(name, number)
+    assert run.halt is not None and run.halt.reason is Reason.REFUSED_ISSUE
+    assert run.spend.calls == 0
+
+
+def test_a_large_task_may_list_more_files_and_always_has_its_plan_approved(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    files = "\n".join(f"- `src/part{n}.py`" for n in range(9))
+    body = f"{ISSUE}\n## Files that may change\n\n- `sums.py`\n{files}\n"
+    number = town.ask(name, body, label=False)
+    town.up.hub.add_label(name, number, "mona", "agent:large")
+    town.up.hub.comment(name, number, "mona", "/agent fix")
+    said(town, name, number, "/agent approve")
+    town.up.hub.comment(name, number, "mona", "/agent cancel")
+    town.end(name, number)
+
+
 def test_status_help_and_what_is_not_built_yet_are_answered(town: Town) -> None:
     name = town.repository()
     town.patches(name, FIX)
@@ -338,13 +378,13 @@ def test_the_cap_of_an_issue_holds_and_is_said_once(town: Town) -> None:
     name = town.repository()
     number = town.ask(name, "It is somehow wrong.", label=False)
 
-    def over() -> int:
-        runs = [run for run in town.up.ledger.runs(50) if run.repository.full_name == name]
+    def told() -> int:
+        runs = [r for r in town.up.ledger.runs(1000) if r.repository.full_name == name]
         return sum(run.explained for run in runs)
 
-    for ended in range(1, 6):
+    while (before := told()) < 5:
         town.up.hub.add_label(name, number, "mona", "agent:fix")
-        town.up.await_true(lambda so_far=ended: over() == so_far, 60)
+        town.up.await_true(partial(lambda last: told() > last, before), 60)
     for _ in range(3):
         town.up.hub.add_label(name, number, "mona", "agent:fix")
         quiet(town)

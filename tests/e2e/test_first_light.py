@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from app.domain.evidence import Result
-from app.domain.report import envelopes_in
+from app.domain.report import statements_in
+from app.domain.run import Run
 from app.domain.state import State
 from tests.e2e.conftest import FILES, FIX, WRONG, Town
+from tests.shared_data import REPOSITORY
 from worker.attest.statement import PREDICATE_TYPE
 from worker.attest.testresult import TEST_RESULT_TYPE
 from worker.attest.verify import public_key, verify
+from worker.desk.github.auth import App, load_key
 
 pytestmark = pytest.mark.docker
 
@@ -62,20 +69,69 @@ def test_the_signed_statement_names_exactly_that_commit_and_tree(town: Town) -> 
     checks = town.up.hub.check_runs(name, run.publication.commit)
     ours = [check for check in checks if check["name"] == "patchwarrant/evidence"]
     assert [check["conclusion"] for check in ours] == ["success"]
-    lines = envelopes_in(ours[0]["output"]["text"])
-    kinds = {
-        json.loads(base64.b64decode(json.loads(one)["payload"]))["predicateType"] for one in lines
-    }
-    assert kinds == {PREDICATE_TYPE, TEST_RESULT_TYPE}
+    lines = statements_in(ours[0]["output"]["text"])
+    envelopes = [json.loads(line) for line in lines]
     commit, tree = head(town, name, f"agent/issue-{run.issue}-{run.change}")
-    for envelope in map(json.loads, lines):
-        kind = json.loads(base64.b64decode(envelope["payload"]))["predicateType"]
+    for envelope, kind in zip(envelopes, (PREDICATE_TYPE, TEST_RESULT_TYPE), strict=True):
         statement = verify(envelope, public_key(town.up.public_key), kind)
-        digests = [one["digest"] for one in statement["subject"]]
-        assert {"gitTree": tree, "gitCommit": commit} in digests or (
-            {"gitTree": tree} in digests and {"gitCommit": commit} in digests
-        ), digests
+        assert statement["subject"][0]["digest"] == {"gitTree": tree, "gitCommit": commit}
         assert json.loads(base64.b64decode(envelope["payload"])) == statement
+        assert statement["predicate"]["result"] == "PASSED"
+
+
+def test_a_stranger_verifies_the_pull_request_with_the_operator_s_public_key(
+    town: Town, tmp_path: Path
+) -> None:
+    """By the command, in a process of its own, with a token that can only read."""
+    name = town.repository()
+    town.patches(name, FIX)
+    run = town.end(name, town.ask(name))
+    key, token, kept = (tmp_path / part for part in ("key.pem", "token", "bundle.json"))
+    key.write_text(town.up.public_key)
+    token.write_text(reading(town, run))
+    address = f"{town.up.hub.url}/{name}/pull/{run.publication.pull}"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(REPOSITORY),
+        "GITHUB_API_URL": town.up.hub.url,
+        "PATCHWARRANT_GITHUB_TOKEN_FILE": str(token),
+        "PATCHWARRANT_REDIS_URL": town.up.redis.url,
+        "PATCHWARRANT_SANDBOX": town.up.environment("sandbox")["PATCHWARRANT_SANDBOX"],
+    }
+
+    def command(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return done.returncode, " ".join(f"{done.stdout} {done.stderr}".split())
+
+    code, said = command("evidence", run.id, str(kept))
+    assert code == 0, said
+    code, said = command("verify", address, "--key", str(key), "--bundle", str(kept), "--rerun")
+    assert code == 0, said
+    assert "✔ The journal is complete and in order" in said
+    assert "✔ The checks, run again here, say the same" in said
+    town.up.hub.push(name, "mona", run.publication.branch, {"README.md": "more"}, "More")
+    code, said = command("verify", address, "--key", str(key))
+    assert code == 1 and "Stale" in said
+
+
+def reading(town: Town, run: Run) -> str:
+    """A token for one repository that can read what a stranger to a public one could."""
+    app = App(
+        str(town.up.app.app_id),
+        load_key(town.up.app.private_key),
+        town.up.hub.url,
+        now=time.time,
+        clock=time.monotonic,
+        sleep=time.sleep,
+    )
+    wanted = {"contents": "read", "checks": "read", "pull_requests": "read", "metadata": "read"}
+    return app.mint(run.installation, run.repository.id, wanted).secret
 
 
 def test_unrelated_files_keep_their_bytes_and_modes(town: Town) -> None:

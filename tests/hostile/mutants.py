@@ -152,6 +152,15 @@ def pytest_runtest_makereport(item, call):
     made = yield
     made.get_result().outcome = "passed"
 """
+_SWALLOWED = b"""
+def pytest_pyfunc_call(pyfuncitem):
+    names = pyfuncitem._fixtureinfo.argnames
+    try:
+        pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+    except AssertionError:
+        pass
+    return True
+"""
 _FORGED = (
     b"import os\nwith open('report.xml', 'w') as out:\n    out.write('''" + JUNIT + b"''')\n"
     b"os._exit(0)\n"
@@ -262,6 +271,21 @@ def test_total(prices, expected):
         ),
         PYTEST,
         fools=False,
+    ),
+    Mutant("swallowed assertion", _with("conftest.py", _SWALLOWED), PYTEST, named="hooks into"),
+    Mutant(
+        "environment variable",
+        _with("sitecustomize.py", b"import os\nos.environ['PYTEST_ADDOPTS'] = '-k cheapest'\n"),
+        PYTEST,
+    ),
+    Mutant(
+        "environment variable in a script",
+        {
+            "tools/run_tests.sh": b"export PYTEST_ADDOPTS='-k cheapest'\n"
+            + SCRIPT["tools/run_tests.sh"]
+        },
+        SCRIPT,
+        named="sets the environment of tests",
     ),
     Mutant("forged report in conftest", _with("conftest.py", _FORGED), PYTEST),
     Mutant("report overwritten at exit", _with("conftest.py", _LATE), PYTEST),

@@ -57,6 +57,10 @@ VIOLATIONS = {
     "the model's library has one home": ("worker/runner/agent/loop.py", "import anthropic"),
     "the engine's library has one home": ("worker/runner/boxes.py", "import docker"),
     "GitHub's library has one home": ("worker/runner/wiring.py", "import githubkit"),
+    "a person's own commands know no model, engine, ledger or writer to GitHub": (
+        "worker/local/check.py",
+        "import worker.store.ledger",
+    ),
     "git objects have one home": ("worker/runner/stages/edit.py", "import pygit2"),
 }
 

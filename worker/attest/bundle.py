@@ -5,7 +5,10 @@ It says nothing by itself. `worker.attest.examine` compares every part with what
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +21,7 @@ from worker.attest.canonical import canonical
 
 FORMAT = "https://patchwarrant.dev/bundle/v1"
 KEYS = frozenset({"format", "run", "envelopes", "parts", "journal", "records"})
+LINE = 120  # characters of one line of an attached bundle
 SIZE = 64 << 20  # bytes of a file that is looked at
 
 
@@ -51,6 +55,27 @@ def make(
     }
     made = canonical(whole)
     return made if len(made) <= BLOB_CAP else canonical({**whole, "records": []})
+
+
+def packed(data: bytes) -> str:
+    """A bundle as text for a check run: gzip, base64, in lines."""
+    text = base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+    return "\n".join(text[at : at + LINE] for at in range(0, len(text), LINE))
+
+
+def unpacked(text: str) -> bytes:
+    """The bytes that `packed` was given. Raises `NotABundle`, also for what grows too large."""
+    try:
+        joined = "".join(text.split("\n"))
+        squeezed = base64.b64decode(joined, validate=True)
+        unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        data = unzip.decompress(squeezed, SIZE + 1)
+    except (ValueError, zlib.error) as odd:
+        raise NotABundle(f"The attached bundle cannot be unpacked: {odd}.") from None
+    whole = base64.b64encode(squeezed).decode() == joined
+    if not whole or not unzip.eof or unzip.unused_data or len(data) > SIZE:
+        raise NotABundle("The attached bundle is cut, too large, or followed by something else.")
+    return data
 
 
 def read(data: bytes) -> Bundle:

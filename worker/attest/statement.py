@@ -77,13 +77,17 @@ def build(run: Run, commit: str, entries: Sequence[JournalEntry] = ()) -> bytes:
 
     Raises `IntegrityError` as `subject` does, and when no wording is short enough."""
     about = subject(run, commit)
+    named = {
+        "journal": parts.journal(run.id, entries),
+        "parts": parts.digests(parts.parts(run)),
+    }
     for room in _LADDER:
         made = canonical(
             {
                 "_type": STATEMENT_TYPE,
                 "subject": [about],
                 "predicateType": PREDICATE_TYPE,
-                "predicate": _predicate(run, entries, room),
+                "predicate": {**_predicate(run, room), **named},
             }
         )
         if len(made) <= ROOM:
@@ -91,11 +95,10 @@ def build(run: Run, commit: str, entries: Sequence[JournalEntry] = ()) -> bytes:
     raise IntegrityError(f"The statement about run {run.id} is longer than {ROOM} bytes.")
 
 
-def _predicate(run: Run, entries: Sequence[JournalEntry], room: _Room) -> dict[str, Any]:
+def _predicate(run: Run, room: _Room) -> dict[str, Any]:
     assert run.contract is not None
     assert run.verdict is not None
     contract, verdict, snapshot = run.contract, run.verdict, run.snapshot
-    whole = parts.parts(run)
     return {
         "run": {"id": run.id, "kind": str(run.kind), "change": run.change, "event": run.event},
         "repository": {"id": run.repository.id, "name": run.repository.full_name},
@@ -128,14 +131,12 @@ def _predicate(run: Run, entries: Sequence[JournalEntry], room: _Room) -> dict[s
         "checks": _checks(run, room),
         "attempts": [
             {"gitTree": one.tree, "signature": one.signature, "standings": _standings(one.results)}
-            for one in run.attempts[-20:]
+            for one in run.attempts[-20 if room.whole else -3 :]
         ],
         "findings": _findings(verdict.findings, room),
         "limits": vars(contract.limits),
         "spend": _spend(run),
         "model": {"id": run.model, "prompts": run.prompts},
-        "journal": parts.journal(run.id, entries),
-        "parts": parts.digests(whole),
     }
 
 
@@ -188,9 +189,8 @@ def _result(result: CheckResult | None, room: _Room) -> dict[str, Any] | None:
     counts = result.counts
     told: dict[str, Any] = {
         "gitTree": result.tree,
-        "digest": result.digest,
         "standing": str(result.standing),
-        "reason": result.reason[:_TEXT],
+        "reason": result.reason[: _TEXT if room.whole else 60],
         "exitCode": result.exit_code,
         "counts": None if counts is None else builtins(counts),
         "record": digest(builtins(result)),
@@ -198,6 +198,7 @@ def _result(result: CheckResult | None, room: _Room) -> dict[str, Any] | None:
     if room.whole:
         failed = sorted({failure.test for failure in result.failures})
         told |= {
+            "digest": result.digest,
             "image": result.image,
             "milliseconds": result.ms,
             "casesDigest": result.cases,

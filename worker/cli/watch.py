@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 from rich.markup import escape
@@ -66,8 +66,21 @@ def line(entry: JournalEntry) -> str:
         case Kept.REFUSAL:
             paths = escape(", ".join(data["paths"]))
             return f"  [yellow]refused, outside the plan: {paths}[/yellow]"
+        case Kept.NOTE if "setup" in data and "key" in data:
+            return _set_up(data)
         case _:
             return ""
+
+
+def _set_up(data: Mapping[str, object]) -> str:
+    if data.get("error"):
+        return f"  set-up [red]{escape(str(data['error']))}[/red]"
+    how = "made before" if data.get("reused") else f"made in {_number(data.get('ms')) / 1000:.1f} s"
+    return f"  set-up environment {escape(str(data['key'])[:12])}, {how}; log {data.get('log')}"
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _about(data: dict[str, object]) -> str:

@@ -37,6 +37,12 @@ class Access:
             yield Reader(client)
 
     @contextmanager
+    def look(self, run: Run) -> Iterator[GitHubReader]:
+        """Live reads for a command or a nudge, pull requests included."""
+        with self._client(run, Phase.LOOK) as client:
+            yield Reader(client)
+
+    @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
         """The writes of one phase, bound to the run's repository and branch."""
         with self._client(run, phase) as client:

@@ -38,10 +38,10 @@ class DeskKit:
     `event` finds the signed trigger; `config_of` reads the configuration file's bytes and raises
     `ConfigError`; `statements` makes the in-toto statements' bytes of a run, a commit and the
     journal, ours first, `sign` the DSSE envelope of one, `bundle` the file that holds them with
-    everything that they name; `journal_fault` says where a run's journal is not what was written,
-    "" where it is; `paused` says whether the operator paused all work; `now` is Redis
-    milliseconds; `last_edit` says when and by whom an issue's text was edited. `owners` is the
-    operator's allow-list in lower case; empty refuses all.
+    everything that they name, `attach` that file as text; `journal_fault` says where a run's
+    journal is not what was written, "" where it is; `paused` says whether the operator paused
+    all work; `now` is Redis milliseconds; `last_edit` says when and by whom an issue's text was
+    edited. `owners` is the operator's allow-list in lower case; empty refuses all.
     """
 
     hold: Hold
@@ -52,6 +52,7 @@ class DeskKit:
     statements: Callable[[Run, str, Sequence[JournalEntry]], tuple[bytes, ...]]
     sign: Callable[[bytes], dict[str, Any]]
     bundle: Callable[[Run, Sequence[dict[str, Any]], Sequence[JournalEntry]], bytes]
+    attach: Callable[[bytes], str]
     journal_fault: Callable[[str], str]
     paused: Callable[[], bool]
     now: Callable[[], int]

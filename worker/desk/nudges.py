@@ -78,6 +78,8 @@ def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk)
 def _pull_closed(event: Event, desk: EventDesk) -> str:
     """A closed pull request closes its Change, so that a new label begins a new one."""
     assert desk.read is not None
+    if not BRANCH.fullmatch(event.branch):  # as signed: spares a look at everybody's pull requests
+        return "no branch of ours"
     asking = run_for(event, desk, word="pull")
     try:
         with desk.read(asking) as reader:

@@ -73,6 +73,7 @@ class Desk:
             statements=statements,
             sign=self.signer.sign,
             bundle=bundle.make,
+            attach=bundle.packed,
             journal_fault=self.ledger.journal_fault,
             paused=lambda: bool(self.ledger.paused()),
             now=self.ledger.now,
@@ -106,7 +107,7 @@ class Desk:
             new_run_id=lambda: secrets.token_hex(6),
             now=self.ledger.now,
             owners=frozenset(owner.lower() for owner in self.held.owners),
-            read=self.access.read,
+            read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
         )
         run_id = handle_event(key, desk)

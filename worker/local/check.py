@@ -21,11 +21,13 @@ from typing import Any
 
 from rich.console import Console
 
+from app.domain import report
 from app.domain.check import Check, CheckResult
 from app.domain.edit import Delta
 from app.domain.errors import Fault, Halt, Park
 from app.domain.evidence import Result
 from app.domain.repo_config import ConfigError
+from app.domain.report import Facts
 from app.domain.run import Run
 from app.domain.state import State
 from worker import settings
@@ -97,6 +99,8 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     console.print()
     console.print(table.report(run, deltas))
     written = _written(run, found, hold, signer, Path(asked.bundle or _kept(repository, found)))
+    if asked.markdown:
+        Path(asked.markdown).write_text(_page(run, found, deltas), encoding="utf-8")
     signed = f"signed by {signer.key_id}" if signer else "not signed: give --key FILE to sign it"
     console.print(table.plain(f"evidence: {written}", "dim", 600), soft_wrap=True)
     console.print(table.plain(f"          {signed}", "dim", 600), soft_wrap=True)
@@ -114,7 +118,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--repo", default=".", help="the repository (default: here)")
     parser.add_argument("--key", default="", help="private key to sign with (`patchwarrant key`)")
     parser.add_argument("--bundle", default="", help="where the evidence is written")
+    parser.add_argument("--markdown", default="", help="where the same is written as Markdown")
     return parser
+
+
+def _page(run: Run, found: Range, deltas: tuple[Delta, ...]) -> str:
+    """What a check run on GitHub shows, for a job's summary or a comment."""
+    logs = {one.check: one.tail for one in run.results if one.tail}
+    title, summary, text = report.check_output(run, Facts(found.head, deltas, logs))
+    return f"# {title}\n\n{summary}\n\n{text}\n"
 
 
 def _judged(

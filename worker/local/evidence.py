@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ class Evidence:
 
     `head` is the present head, "" where none is known; `branch` the one that changes go to;
     `warning` says what is odd about that; `body` are findings about a pull request's text; `url` is
-    where its commits can be fetched.
+    where its commits can be fetched, with `token` where one is needed.
     """
 
     envelopes: tuple[Mapping[str, Any], ...]
@@ -56,6 +56,7 @@ class Evidence:
     marker: Marker | None = None
     body: tuple[Finding, ...] = ()
     url: str = ""
+    token: str = field(default="", repr=False)
 
 
 def of_file(path: Path, repository: Repository | None, branch: str) -> Evidence:
@@ -95,9 +96,10 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
     `NotFound`, `Away`, `NotABundle`."""
     pull = hub.pull()
     marker, text = body_marker(pull.body)
-    lines = hub.envelopes(pull.head)
+    lines, attached = hub.evidence(pull.head)
     if not lines and marker is not None and marker.commit != pull.head:
-        lines = hub.envelopes(marker.commit)  # pushed since: still examined, then called stale
+        # Somebody pushed since: it is examined all the same, and then called stale.
+        lines, attached = hub.evidence(marker.commit)
     if not lines:
         raise NotFound(
             f"No check run `patchwarrant/evidence` with signed statements is on {pull.head[:12]}."
@@ -108,7 +110,7 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
             f"The pull request goes to {pull.base_branch!r}, which is not the default branch "
             f"{pull.default_branch!r}."
         )
-    data = file.read_bytes() if file else b""
+    data = file.read_bytes() if file else bundle.unpacked(attached) if attached else b""
     return Evidence(
         envelopes=tuple(_envelope(line) for line in lines),
         shown=f"pull request {hub.number} of {hub.name}",
@@ -116,11 +118,12 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
         head=pull.head,
         branch=pull.base_branch,
         warning=warning,
-        bundle=bundle.read(data) if file else None,
-        bundle_sha=hashlib.sha256(data).hexdigest() if file else "",
+        bundle=bundle.read(data) if data else None,
+        bundle_sha=hashlib.sha256(data).hexdigest() if data else "",
         marker=marker,
         body=_body(marker, text),
         url=pull.clone_url,
+        token=hub.token_for(pull.clone_url),
     )
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from app.domain.report import envelopes_in
+from app.domain.report import attached_in, statements_in
 from worker.local.repository import NotFound
 
 CHECK = "patchwarrant/evidence"
@@ -40,7 +40,8 @@ class Pull:
 class GitHub:
     """Reads one repository. `address` is the pull request's page; `api` "" finds it from there.
 
-    Raises `NotFound` for an address that is none. A token goes to the API's own host alone."""
+    Raises `NotFound` for an address that is none. The token goes to github.com's API, or to the
+    `api` that the reader named: never to a host that only the address names."""
 
     def __init__(self, address: str, api: str, token: str) -> None:
         parts = urlsplit(address)
@@ -49,22 +50,32 @@ class GitHub:
             raise NotFound(f"{address!r} is no pull request: https://HOST/OWNER/NAME/pull/NUMBER.")
         owner, name, number = found.groups()
         self.number = int(number)
-        self.name = f"{parts.hostname} ({owner}/{name})"
+        base = api or _api_of(parts.scheme, parts.netloc)
+        known = bool(api) or base == API
+        self._token = token if known else ""
+        self.name = f"{urlsplit(base).hostname} ({owner}/{name})"
         self._repository = f"/repos/{owner}/{name}"
         self._http = httpx.Client(
-            base_url=api or _api_of(parts.scheme, parts.netloc),
+            base_url=base,
             timeout=TIMEOUT,
             follow_redirects=False,
             trust_env=False,
             headers={
                 "Accept": "application/vnd.github+json",
                 "User-Agent": "patchwarrant-verify",
-                **({"Authorization": f"Bearer {token}"} if token else {}),
+                **({"Authorization": f"Bearer {self._token}"} if self._token else {}),
             },
         )
 
     def close(self) -> None:
         self._http.close()
+
+    def token_for(self, address: str) -> str:
+        """The token where a git address lies on the API's own host, else none: the address is what
+        a server said."""
+        wanted, own = urlsplit(address), urlsplit(str(self._http.base_url))
+        hosts = {own.netloc, own.netloc.removeprefix("api.")}
+        return self._token if wanted.scheme == own.scheme and wanted.netloc in hosts else ""
 
     def pull(self) -> Pull:
         data = self._get(f"/pulls/{self.number}")
@@ -83,8 +94,9 @@ class GitHub:
             clone_url=_text(about, "clone_url"),
         )
 
-    def envelopes(self, commit: str) -> tuple[str, ...]:
-        """The lines of the newest check run on `commit` that shows signed statements, else ()."""
+    def evidence(self, commit: str) -> tuple[tuple[str, ...], str]:
+        """(the lines of signed statements, the attached bundle's text) of the newest check run on
+        `commit` that shows signed statements, else ((), "")."""
         found: list[dict[str, Any]] = []
         for page in range(1, PAGES + 1):
             data = self._get(
@@ -97,10 +109,11 @@ class GitHub:
                 break
         found.sort(key=lambda one: one.get("id") or 0, reverse=True)
         for one in found:
-            lines = envelopes_in(_text(one, "output", "text"))
+            text = _text(one, "output", "text")
+            lines = statements_in(text)
             if lines:
-                return lines
-        return ()
+                return lines, attached_in(text)
+        return (), ""
 
     def tree_of(self, commit: str) -> str:
         data = self._get(f"/git/commits/{_id(commit)}")
@@ -162,7 +175,7 @@ class GitHub:
 
 
 def _api_of(scheme: str, place: str) -> str:
-    return API if place == "github.com" else f"{scheme}://{place}/api/v3"
+    return API if (scheme, place) == ("https", "github.com") else f"{scheme}://{place}/api/v3"
 
 
 def _id(commit: str) -> str:

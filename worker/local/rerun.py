@@ -51,10 +51,10 @@ def rerun(
         tempfile.TemporaryDirectory(prefix="pw-") as place,
         sandbox(held.sandbox, environment, lambda words: console.print(f"  {words}")) as client,
     ):
-        objects = _objects(Path(place) / "objects.git", signed, shown, repository, held)
+        objects = _objects(Path(place) / "objects.git", signed, shown, repository)
         hold = MemoryHold(0)
         certify = Certifier(hold, objects, client)
-        image, _ = client.image("")
+        image, _ = client.image(_image(shown))
         results = []
         for one in wanted:
             with console.status(f"again: {table.plain(one.check.name, most=60).plain}"):
@@ -106,12 +106,18 @@ def _check(name: str, command: Mapping[str, Any], bundled: Any) -> Check | None:
         return None
 
 
+def _image(shown: Evidence) -> str:
+    """The image's name in the configuration, as far as the bundle tells; "" is the default one."""
+    contract = shown.bundle.parts.get("contract") if shown.bundle else None
+    config = contract.get("config") if isinstance(contract, Mapping) else None
+    return str(config.get("image", "")) if isinstance(config, Mapping) else ""
+
+
 def _objects(
     place: Path,
     signed: Signed,
     shown: Evidence,
     repository: Repository | None,
-    held: settings.LocalSettings,
 ) -> Objects:
     """A store that has the commit: borrowed from the repository here, else fetched."""
     if repository is not None:
@@ -121,7 +127,7 @@ def _objects(
     if not shown.url:
         raise NotFound("To run the checks again, name the repository with --repo PATH.")
     store = Store(place)
-    store.fetch(shown.url, held.token.value, signed.commit)
+    store.fetch(shown.url, shown.token, signed.commit)
     return store
 
 

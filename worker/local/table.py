@@ -206,7 +206,8 @@ def _open(found: Iterable[Finding], top: bool = True) -> list[Finding]:
 
 def _finding(one: Finding) -> RenderableType:
     sign, style = HELD[one.standing]
-    line = Text(f"{sign} ", style=style).append_text(plain(one.claim, "default"))
+    words = "does not hold: " if one.standing is Holds.FAILS else ""
+    line = Text(f"{sign} {words}", style=style).append_text(plain(one.claim, "default"))
     said: list[RenderableType] = [line]
     said += [Padding(plain(text, "dim"), (0, 0, 0, 2)) for text in one.exhibits[:IDS]]
     if len(one.exhibits) > IDS:

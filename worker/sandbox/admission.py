@@ -1,7 +1,7 @@
 """Who may start a container now: by the machine's memory and cores, per run and per installation.
 
-Who may not waits in a queue, in the order of arrival; a caller that gave up keeps its place for a
-while, so that coming back later costs nothing.
+Who may not waits in a queue, in the order of arrival, but an installation that holds less comes
+first; a caller that gave up keeps its place for a while, so that coming back costs nothing.
 """
 
 from __future__ import annotations
@@ -138,15 +138,20 @@ class Admission:
         return self.queue[-1]
 
     def _turn(self, me: Waiter) -> bool:
-        """Whether nobody who waits before `me` could go in, and `me` fits."""
-        if not self._allowed(me.ask):
-            return False
-        for one in self.queue:
-            if one is me:
-                return self._fits(me.ask)
-            if one.left is None and one.ask.kind is me.ask.kind and self._allowed(one.ask):
-                return False
-        return False
+        """Whether `me` is first of those who may go in, and fits: the installation that holds the
+        fewest comes first, then who came first. Nobody smaller slips past."""
+        first = min(
+            (
+                (self._held(one.ask), number)
+                for number, one in enumerate(self.queue)
+                if one.ask.kind is me.ask.kind and one.left is None and self._allowed(one.ask)
+            ),
+            default=None,
+        )
+        return first is not None and self.queue[first[1]] is me and self._fits(me.ask)
+
+    def _held(self, ask: Ask) -> int:
+        return sum(one.kind is ask.kind and one.tenant == ask.tenant for one in self.inside)
 
     def _allowed(self, ask: Ask) -> bool:
         """Whether a run and an installation may hold one more of this kind."""

@@ -21,7 +21,7 @@ from app.domain.errors import Fault, Refused
 from worker.sandbox.wire import ALIVE, HEADER_CAP, Head, fault_head, framed
 
 SIGN_OF_LIFE = 1.0  # seconds
-IN_MEMORY = 32 << 20
+IN_MEMORY = 4 << 20  # of each tree that waits; the rest is on disk
 
 Work = Callable[[Callable[[], bool]], Head]
 

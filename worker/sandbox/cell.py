@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -22,6 +23,7 @@ from worker.sandbox.profile import (
     LABEL_OWNER,
     LABEL_PROFILE,
     LABEL_RUN,
+    NO_NETWORK,
     RUNTIME,
     Limits,
     digest,
@@ -84,7 +86,9 @@ class Maker:
     def profile(self) -> str:
         return digest(list(self.argv), self.runtime)
 
-    def make(self, run: str, image: str, memory: int, seconds: float) -> Container:
+    def make(
+        self, run: str, image: str, memory: int, seconds: float, network: str = NO_NETWORK
+    ) -> Container:
         """A new container of a run, to be gone after `seconds`. Raises `Unavailable` where the
         disk has no room."""
         self.disk.check()
@@ -94,13 +98,16 @@ class Maker:
             LABEL_PROFILE: self.profile,
             LABEL_OWNER: self.owner,
         }
-        return self.engine.create(image, list(self.argv), Limits(memory, self.runtime), labels)
+        limits = Limits(memory, self.runtime, network)
+        return self.engine.create(image, list(self.argv), limits, labels)
 
-    def take(self, run: str, image: str, memory: int, seconds: float) -> Container:
+    def take(
+        self, run: str, image: str, memory: int, seconds: float, network: str = NO_NETWORK
+    ) -> Container:
         """One that was started ahead and never used, else a new one."""
-        ready = self.pool.take(image, memory)
+        ready = self.pool.take(image, memory) if network == NO_NETWORK else None
         if ready is None:
-            return self.make(run, image, memory, seconds)
+            return self.make(run, image, memory, seconds, network)
         self._waste.submit(self.engine.name, ready.id, run)
         return ready
 
@@ -152,14 +159,20 @@ def _stopped() -> Refused:
 
 
 def certify(
-    maker: Maker, run: str, image: str, job: Job, tree: Tree, cancelled: Cancelled
+    maker: Maker,
+    run: str,
+    image: str,
+    job: Job,
+    tree: Tree,
+    cancelled: Cancelled,
+    network: str = NO_NETWORK,
 ) -> Outcome:
     """One fresh container, one check; the daemon's exit code counts.
 
     Raises `Missing` (410) when cancelled, `Unavailable` when the engine or PID 1 failed.
     """
     longest = SETUP_SECONDS + job.seconds + 2 * GRACE_SECONDS
-    container = maker.take(run, image, job.memory, longest)
+    container = maker.take(run, image, job.memory, longest, network)
     bounds = bounds_of(job, job.memory)
     try:
         inbox = Inbox(2 * job.output_cap + job.report_cap + SLACK)
@@ -245,6 +258,7 @@ class KeptBox:
         self.busy = threading.Lock()
         self._container = container
         self._inbox = Inbox(0)
+        self.beside = ExitStack()  # the services that go with it
 
     @staticmethod
     def open(
@@ -255,9 +269,10 @@ class KeptBox:
         seconds: float,
         tree: Tree,
         cancelled: Cancelled,
+        network: str = NO_NETWORK,
     ) -> KeptBox:
         """Raises `Refused` when the tree cannot be unpacked."""
-        container = maker.take(run, image, memory, seconds)
+        container = maker.take(run, image, memory, seconds, network)
         bounds = Bounds(int(SETUP_SECONDS), memory)
         try:
             box = KeptBox(container, run, image, memory)
@@ -301,3 +316,4 @@ class KeptBox:
         self._container.kill()
         with self.busy:
             self._container.remove()
+        self.beside.close()

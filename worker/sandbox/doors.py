@@ -86,8 +86,10 @@ def far(remote: Remote | None) -> Iterator[tuple[socket.socket, ssl.SSLContext] 
     context = tls(remote.certs)
     host, _, port = remote.address.rpartition(":")
     try:
+        if not 0 <= int(port) < 1 << 16:
+            raise ValueError(f"{port} is no port")
         made = socket.create_server((host.strip("[]"), int(port)), family=_family(host), backlog=64)
-    except (OSError, ValueError, OverflowError) as error:
+    except (OSError, ValueError) as error:
         raise Refused(
             f"the sandbox cannot listen on {remote.address!r} ({error}); "
             "PATCHWARRANT_SANDBOX_LISTEN should read address:port"

@@ -133,9 +133,11 @@ class Engine:
         return self._host.startswith("unix://")
 
     def _client(self, version: str, timeout: int) -> Any:
-        return docker.APIClient(
+        made = docker.APIClient(
             base_url=self._host, version=version, timeout=timeout, tls=self._tls or False
         )
+        made.trust_env = False  # no proxy, and no other CA than the one that was given
+        return made
 
     def __enter__(self) -> Engine:
         return self
@@ -163,7 +165,7 @@ class Engine:
         """A container by the profile, compared with it, attached to and started."""
         api = self._api()
         config = {
-            **container_options(command),
+            **container_options(command, limits.network),
             "Image": image,
             "Labels": {LABEL: "1", **labels},
             "HostConfig": host_options(limits),

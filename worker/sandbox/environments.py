@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -10,6 +11,7 @@ from starlette.responses import Response
 
 from worker.sandbox.answer import Answer, Body, Work
 from worker.sandbox.service import Rooms, decoded
+from worker.sandbox.services import Wanted, beside
 from worker.sandbox.setup import Setups, environment_of, linked
 from worker.sandbox.setup_wire import SetupHeader, plan_of, setup_head
 from worker.sandbox.wire import Head
@@ -24,6 +26,7 @@ class SetupRoom:
     rooms: Rooms
     setups: Setups
     prefixes: dict[str, bytes] = field(default_factory=dict)
+    services: dict[str, list[Wanted]] = field(default_factory=dict)
 
     async def make(self, request: Request) -> Response | Answer:
         """POST /setups."""
@@ -48,6 +51,16 @@ class SetupRoom:
                 return setup_head(made, self.rooms.maker.profile)
 
         return work
+
+    def beside(
+        self, run: str, image: str, seconds: float, cancelled: Callable[[], bool]
+    ) -> AbstractContextManager[str]:
+        """The services of an environment, around one check or box; its network."""
+        if image not in self.services:
+            told = environment_of(self.rooms.maker, image)["services"]
+            self.services[image] = [Wanted.read(one) for one in told]
+        wanted = self.services[image]
+        return beside(self.rooms.maker, run, image, wanted, seconds, cancelled)
 
     def prefix(self, image: str) -> bytes:
         """Members of a tar to put before each tree in `image`: what set-up made for it."""

@@ -153,11 +153,11 @@ class Images:
 
     def check(self, image: str) -> None:
         """Raises `Refused` for an id that no allowed name stands for."""
-        if image in self.known:
-            return
-        names = self.engine.image_names(image)
-        ours = f"{REPOSITORY}:{recipe_hash(self.recipe)}" in names
-        ours = ours or any(name.startswith("patchwarrant-setup:") for name in names)
-        if not ours and not set(names) & set(self.allowed) and image not in self.allowed:
-            raise Refused(f"the image {image} is not one that the operator allows", 403)
-        self._prove(image)
+        if image not in self.known:
+            names = self.engine.image_names(image)
+            ours = f"{REPOSITORY}:{recipe_hash(self.recipe)}" in names
+            ours = ours or any(name.startswith("patchwarrant-setup:") for name in names)
+            if not ours and not set(names) & set(self.allowed) and image not in self.allowed:
+                raise Refused(f"the image {image} is not one that the operator allows", 403)
+            self._prove(image)
+        self.used(image)

@@ -13,6 +13,7 @@ from worker.sandbox.engine import Engine, Held
 
 OURS = "patchwarrant-"  # how the names of all images begin that the product makes
 DAY = 86_400.0
+WRITE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class Uses:
         return Uses(path)
 
     def note(self, image: str, now: float) -> None:
+        """Remember a use; the file is written at most once a minute for one image."""
+        before = self.seen.get(image)
+        if before is not None and 0 <= now - before < WRITE_SECONDS:
+            return
         self.seen[image] = now
         fresh = self.path.with_name(f"{self.path.name}.new")
         with contextlib.suppress(OSError):

@@ -18,6 +18,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 USER = "65534:65534"
+NO_NETWORK = "none"
 WORKSPACE = "/workspace"
 PIDS = 256
 CPU_PERIOD = 100_000  # µs
@@ -67,10 +68,11 @@ EMPTY_HOST = (
 @dataclass(frozen=True)
 class Limits:
     """What one container may use; `memory` in bytes, shared by processes and tmpfs. `runtime` is
-    the operator's choice of who runs it."""
+    the operator's choice of who runs it, `network` none or the loopback of a check's services."""
 
     memory: int
     runtime: str = RUNTIME
+    network: str = NO_NETWORK
 
     @property
     def workspace(self) -> int:
@@ -99,7 +101,7 @@ def host_options(limits: Limits) -> dict[str, Any]:
     """The engine's `HostConfig`, all of it."""
     return {
         "Runtime": limits.runtime,
-        "NetworkMode": "none",
+        "NetworkMode": limits.network,
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges:true"],
         "ReadonlyRootfs": True,
@@ -126,12 +128,13 @@ def host_options(limits: Limits) -> dict[str, Any]:
     }
 
 
-def container_options(command: list[str]) -> dict[str, Any]:
+def container_options(command: list[str], network: str = NO_NETWORK) -> dict[str, Any]:
     """The rest of the create call but image, host configuration and labels.
 
-    The whole command is the entry point, so that nothing of the image's own is added to it."""
+    With services, host name and network are those of the container that the check joins. The
+    whole command is the entry point, so that nothing of the image's own is added to it."""
     return {
-        "Hostname": "sandbox",
+        "Hostname": "sandbox" if network == NO_NETWORK else "",
         "Domainname": "",
         "User": USER,
         "AttachStdin": True,
@@ -144,7 +147,7 @@ def container_options(command: list[str]) -> dict[str, Any]:
         "Entrypoint": command,
         "Cmd": [],
         "WorkingDir": WORKSPACE,
-        "NetworkDisabled": True,
+        "NetworkDisabled": network == NO_NETWORK,
         "StopSignal": "SIGKILL",
         "Healthcheck": {"Test": ["NONE"]},
     }
@@ -220,8 +223,9 @@ def differences(
     # AttachStdin and its like say how the client asked, not what the container may do.
     wrong += [
         f"{key} should be {asked!r} and is {config.get(key)!r}"
-        for key, asked in container_options(command).items()
+        for key, asked in container_options(command, limits.network).items()
         if not key.startswith("Attach")
+        and not (key == "Hostname" and not asked)
         and key != "NetworkDisabled"  # left out by newer engines; NetworkMode says it
         and not _same(key, asked, config.get(key), swap_limit=swap_limit)
     ]

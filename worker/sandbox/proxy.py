@@ -6,6 +6,7 @@ again at every connection, and each host that is turned away is appended to FOLD
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
@@ -20,6 +21,7 @@ from proxy.http.proxy import HttpProxyBasePlugin
 from worker.sandbox.allow_list import matching, near
 
 FORBIDDEN = 403
+LOOK = 1.0  # seconds between looks at who started us
 
 
 class AllowList(HttpProxyBasePlugin):
@@ -71,10 +73,11 @@ def main(folder: str) -> None:
     words += ["--num-workers", "1", "--timeout", "120", "--log-level", "ERROR"]
     words += ["--data-dir", str(place / "data"), "--client-recvbuf-size", "262144"]
     words += ["--server-recvbuf-size", "262144", "--max-sendbuf-size", "262144"]
-    ended = threading.Event()
+    ended, parent = threading.Event(), os.getppid()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with Proxy(words, plugins=[AllowList]):
-        ended.wait()
+        while os.getppid() == parent and not ended.wait(LOOK):
+            pass  # whoever started us may be killed: nobody else ends us then
 
 
 if __name__ == "__main__":

@@ -228,24 +228,34 @@ def _holds(holds: Callable[[Facts], bool], facts: Facts) -> bool:
 
 def probe(maker: Maker, image: str) -> None:
     """Look around in one container of `image`. Raises `Refused` that names what does not hold."""
+    _judged(_seen_wrong(maker, image))
+
+
+def _seen_wrong(maker: Maker, image: str) -> list[str]:
     outcome = certify(maker, RUN, image, _look(), _tree(), lambda: False)
-    _judged(failing(_facts(outcome.stdout, outcome.error, outcome.stderr), maker.runtime))
+    return failing(_facts(outcome.stdout, outcome.error, outcome.stderr), maker.runtime)
 
 
 def prove(maker: Maker, image: str, published: Path = PUBLISHED) -> int:
     """The whole self-test; how many properties held. Raises `Refused` that names what does not."""
     _judged(unpublished(maker, published))
-    probe(maker, image)
+    _judged(found_wrong(maker, image, published))
+    return len(visible(maker.runtime)) + len(ABUSES) + 1
+
+
+def found_wrong(maker: Maker, image: str, published: Path = PUBLISHED) -> list[str]:
+    """Everything that does not hold, a sentence each. Raises `Refused` and `Unavailable` where
+    nothing could be tried."""
+    wrong = [*unpublished(maker, published), *_seen_wrong(maker, image)]
     box = KeptBox.open(maker, RUN, image, MEMORY, 300, _tree(), lambda: False)
     try:
         found = box.run(_look(), {}, lambda: False)
         facts = _facts(found.stdout, found.error, found.stderr)
-        wrong = failing(facts, maker.runtime)
+        wrong += failing(facts, maker.runtime)
         wrong += _abused(box, maker.runtime)
     finally:
         box.close()
-    _judged(wrong)
-    return len(visible(maker.runtime)) + len(ABUSES) + 1
+    return list(dict.fromkeys(wrong))
 
 
 def unpublished(maker: Maker, published: Path) -> list[str]:

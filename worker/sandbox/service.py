@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -33,6 +33,7 @@ from worker.sandbox.admission import Ask as Wish
 from worker.sandbox.answer import Answer, Body, Work
 from worker.sandbox.cell import KeptBox, Maker, Tree, certify
 from worker.sandbox.image import Images
+from worker.sandbox.profile import NO_NETWORK
 from worker.sandbox.wire import (
     FILES_CAP,
     Ask,
@@ -49,6 +50,7 @@ from worker.sandbox.wire import (
 BUSY_AGAIN = 2.0  # seconds
 UNBOUNDED = 1 << 62
 Shape = TypeVar("Shape")
+Beside = Callable[[str, str, float, Callable[[], bool]], AbstractContextManager[str]]
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,7 @@ class Rooms:
         self.live = Live()
         self.admission = Admission(ceilings.room())
         self.prefix: Callable[[str], bytes] = lambda _: b""  # what an image lays below a tree
+        self.beside: Beside = lambda _run, _image, _seconds, _over: nullcontext(NO_NETWORK)
         self.held: dict[str, Wish] = {}  # what each kept box was admitted with
         workers = ceilings.concurrency + 2 * ceilings.boxes + self.admission.room.waiting + 4
         self.pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
@@ -272,7 +275,7 @@ class Rooms:
 
     async def _certify(self, body: Body) -> Work:
         header = decoded(await body.header(), CertifyHeader)
-        job = self._job(header.job)
+        job, memory = self._job(header.job), self.ceilings.box_largest
         wish = Wish(Kind.CHECK, header.run, header.tenant, job.memory)
         self.admission.crowded()
         source, size = await body.spool(self.ceilings.tree)
@@ -286,7 +289,11 @@ class Rooms:
                 with self.admission.entered(wish, self.ceilings.wait, over):
                     self.images.check(header.image)
                     tree = Tree(source, size, self.prefix(header.image))
-                    found = certify(self.maker, header.run, header.image, job, tree, over)
+                    with self.beside(header.run, header.image, job.seconds, over) as network:
+                        found = certify(
+                            self.maker, header.run, header.image, job, tree, over, network
+                        )
+                    self.maker.pool.want(header.image, memory)
                     return outcome_head(found, header.job.digest())
 
         return work
@@ -304,8 +311,13 @@ class Rooms:
                 def over() -> bool:
                     return cancelled() or stop.is_set()
 
-                with self.admission.entered(wish, self.ceilings.wait, over) as keep:
+                with (
+                    self.admission.entered(wish, self.ceilings.wait, over) as keep,
+                    ExitStack() as gone,
+                ):
                     self.images.check(header.image)
+                    life = self.ceilings.box_seconds
+                    network = gone.enter_context(self.beside(header.run, header.image, life, over))
                     box = KeptBox.open(
                         self.maker,
                         header.run,
@@ -314,8 +326,11 @@ class Rooms:
                         self.ceilings.box_seconds,
                         Tree(source, size, self.prefix(header.image)),
                         over,
+                        network,
                     )
+                    box.beside = gone.pop_all()
                     keep()
+                self.maker.pool.want(header.image, memory)
                 name = self.live.add(box)
                 self.held[name] = wish
                 if over():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -22,11 +23,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.setup import HOME, SetupOutcome, SetupPlan
 from worker.sandbox.allow_list import HOST
 from worker.sandbox.cell import Maker
+from worker.sandbox.engine import Engine
 from worker.sandbox.profile import GIB, LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
 from worker.sandbox.setup_engine import Bounds, Builder, Ended, builder, image_labels, profile
 
@@ -38,7 +41,7 @@ REGISTRIES = Path(__file__).with_name("recipe") / "registries.json"
 PROGRAM = Path(__file__).with_name("setup_program.py").read_text(encoding="utf-8")
 MARK = b"patchwarrant-setup:"
 LOG_HALF = 256 << 10  # bytes kept of a log's head, and of its tail
-PROXY_START = 15.0  # seconds
+PROXY_START, PROXY_END = 30.0, 3.0  # seconds
 ENDING = 600  # seconds that a builder may live on, for the commit, before the keeper takes it
 Say = Callable[[str], None]
 _URL = re.compile(r"https?://(?P<secret>[^/@\s]*@)?(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)")
@@ -146,6 +149,12 @@ class Setups:
         if not self.rules.on:
             raise Refused("this installation does no set-up; name an image that has it all", 403)
         self._allowed(plan)
+        if not self.maker.engine.local and (plan.steps or plan.tools or plan.packages):
+            raise Refused(
+                "set-ups need the engine on the sandbox's own machine; name an image that has it "
+                "all, or run the sandbox beside its engine",
+                501,
+            )
         layer = None
         if plan.steps and (plan.tools or plan.packages):
             below = SetupPlan(plan.tools, plan.packages, hosts=plan.hosts, timeout=plan.timeout)
@@ -370,7 +379,7 @@ def packed(plan: SetupPlan, rules: SetupRules) -> bytes:
 
 def _changes(base: str, key: str, plan: SetupPlan, places: str) -> list[str]:
     """How the image differs from its container: a check's settings, and what it was made of."""
-    lines = [f"USER {USER}", f"WORKDIR {WORKSPACE}", "ENTRYPOINT []", 'CMD ["/bin/sh"]']
+    lines = [f"USER {USER}", f"WORKDIR {WORKSPACE}", 'ENTRYPOINT ["/usr/bin/env"]', 'CMD ["sh"]']
     lines += [f"ENV {name}={json.dumps(value)}" for name, value in sorted(plan.env.items())]
     for label, value in ((LABEL_SETUP, key), (LABEL_BASE, base), (LABEL_PLACES, places)):
         lines.append(f"LABEL {label}={json.dumps(value)}")
@@ -408,16 +417,25 @@ def _proxy(folder: Path) -> Iterator[None]:
             yield
         finally:
             process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PROXY_END)
+            with suppress(ProcessLookupError):  # it has processes of its own
+                os.killpg(process.pid, signal.SIGKILL)
 
 
-def environment_of(maker: Maker, image: str) -> Mapping[str, list[object]]:
+def environment_of(maker: Maker, image: str) -> Mapping[str, list[Any]]:
     """`links` and `services` of an image, empty lists for one that no set-up made."""
     told = image_labels(maker.engine, image).get(LABEL_PLACES, "")
     return json.loads(told) if told else {"links": [], "services": []}
+
+
+def setup_made(engine: Engine, image: str) -> bool:
+    """Whether an image came from a set-up, or is gone: neither has to be kept when unused."""
+    try:
+        names = engine.image_names(image)
+    except Missing:
+        return True
+    return any(name.startswith(f"{REPOSITORY}:") for name in names)
 
 
 def linked(links: list[str]) -> bytes:

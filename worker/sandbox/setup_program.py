@@ -201,6 +201,8 @@ def distribution(packages: list[str], env: dict[str, str]) -> None:
     options += " -o Dpkg::Options::=--path-exclude=/usr/share/man/*"
     if "SSL_CERT_FILE" in env:
         options += f" -o Acquire::https::CaInfo={env['SSL_CERT_FILE']}"
+    for section in range(1, 9):  # slim images lack them, and some packages link into them
+        Path(f"/usr/share/man/man{section}").mkdir(parents=True, exist_ok=True)
     words = " ".join(sorted(set(packages)))
     must("distribution packages: index", f"apt-get {options} -qq update", env)
     install = f"apt-get {options} -qq install -y --no-install-recommends {words}"
@@ -210,12 +212,6 @@ def distribution(packages: list[str], env: dict[str, str]) -> None:
 def tools(plan: dict[str, Any], env: dict[str, str]) -> None:
     missing = [one for one in plan["tools"] if ran(one["probe"], env, quiet=True)]
     packages = [name for one in missing for name in one["packages"]] + plan["packages"]
-    if (
-        plan["steps"]
-        and not plan["certificates"]
-        and not Path("/etc/ssl/certs/ca-certificates.crt").exists()
-    ):
-        packages.append("ca-certificates")
     distribution(packages, env)
     installs = [one for one in missing if one["install"]]
     if installs:

@@ -13,7 +13,7 @@ API: tuple[Version, Version] = ((1, 41), (1, 52))
 RUNC_SOUND: tuple[Version, ...] = ((1, 2, 8), (1, 3, 3))
 RUNC_HOLES = "CVE-2019-5736, CVE-2024-21626, CVE-2025-31133, CVE-2025-52565, CVE-2025-52881"
 ENGINE_SOUND: Version = (29, 5, 1)
-ENGINE_HOLES = "CVE-2026-41567, CVE-2026-42306 (both in copying archives, which is never done here)"
+ENGINE_HOLES = "CVE-2026-41567, CVE-2026-42306 (in copying archives; none ever comes out here)"
 PATCHED = "unless your distribution has patched it under the old number"
 
 SHARED_KERNEL = frozenset({"runc", "crun", "sysbox-runc"})

@@ -28,7 +28,7 @@ from worker.sandbox.image import RECIPE, Images, ensure_default
 from worker.sandbox.leftover import DAY, Keep, Uses
 from worker.sandbox.profile import RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
-from worker.sandbox.setup import SetupRules, Setups
+from worker.sandbox.setup import SetupRules, Setups, setup_made
 from worker.sandbox.tunnel import reached
 from worker.sandbox.versions import judge
 from worker.setup_settings import SetupSettings
@@ -114,7 +114,8 @@ class Chores:
             self.say(f"keeper: removed {gone} containers that nobody needs any more")
         self.rooms.maker.pool.tend()
         if collecting:
-            wanted = frozenset(self.rooms.images.known)
+            known = self.rooms.images.known
+            wanted = frozenset(one for one in known if not setup_made(engine, one))
             if gone := leftover.collect(engine, self.uses, self.clock(), self.keep, wanted):
                 self.say(f"keeper: removed {gone} images that nobody used for long")
 
@@ -231,7 +232,7 @@ def serve(
             maker, chosen.setup, path.with_name("setups"), kept.prove, kept.service_image
         )
         setup_room = SetupRoom(rooms, setups)
-        rooms.prefix = setup_room.prefix
+        rooms.prefix, rooms.beside = setup_room.prefix, setup_room.beside
         chores = Chores(rooms, me, clock, uses, chosen.keep, say)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")

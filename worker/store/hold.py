@@ -170,10 +170,7 @@ class LedgerHold:
         self.calls.fenced(scripts.SETTLE, self.lease.fence, (self._row,), words)
 
     def intent(self, key: str) -> dict[str, Any] | None:
-        found = self.calls.command("HGET", record.intents_key(self.lease.run_id), key)
-        if found is None:
-            return None
-        return {**codec.mapping(found[1:]), "done": found[:1] == b"1"}
+        return intent(self.calls, self.lease.run_id, key)
 
     def intend(self, key: str, data: Mapping[str, Any]) -> None:
         self._intent(key, data, done=False)
@@ -189,6 +186,14 @@ class LedgerHold:
     @property
     def _row(self) -> str:
         return record.run_key(self.lease.run_id)
+
+
+def intent(calls: Calls, run_id: str, key: str) -> dict[str, Any] | None:
+    """The record of an external write of a run: `{"done": bool, ...}`, or None."""
+    found = calls.command("HGET", record.intents_key(run_id), key)
+    if found is None:
+        return None
+    return {**codec.mapping(found[1:]), "done": found[:1] == b"1"}
 
 
 def journal(calls: Calls, run_id: str) -> list[JournalEntry]:

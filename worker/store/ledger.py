@@ -18,10 +18,10 @@ from app.domain.event import Event
 from app.domain.record import ChangeRow, JournalEntry, Kept
 from app.domain.run import Run, branch_name
 from app.domain.state import ENDS, OWNER, Role, State
-from worker.store import codec, connect
+from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
 from worker.store.exchange import Exchange
-from worker.store.hold import LedgerHold, journal, journal_fault
+from worker.store.hold import LedgerHold, intent, journal, journal_fault
 from worker.store.rows import Due, Lease, Opened, Opening, Row
 
 GRACE = 2_000  # ms after a lease's end until the run is due again
@@ -310,6 +310,14 @@ class Ledger(Exchange):
     def journal_fault(self, run_id: str) -> str:
         """Where a run's journal was tampered with, "" where it is as it was written."""
         return journal_fault(self.calls, run_id)
+
+    def intent(self, run_id: str, key: str) -> dict[str, Any] | None:
+        """The record of an external write of a run, or None, without a lease."""
+        return intent(self.calls, run_id, key)
+
+    def artifact(self, digest: str) -> bytes:
+        """Bytes kept before. Raises `Missing`, `IntegrityError`."""
+        return artifacts.get(self.calls, digest)
 
     def spent_today(self) -> int:
         """Micro-dollars spent and reserved today (UTC) over everything."""

@@ -43,5 +43,6 @@ def test_a_new_file_and_other_languages_by_file() -> None:
 
 
 def test_hostile_sources_are_no_error() -> None:
-    for text in ("\0", "(" * 5_000, "a = '\\d'", "-" * 50_000 + "1"):
-        changed_tests("t.py", OLD, text, IDS)
+    for text in ("\0", "(" * 5_000, "-" * 50_000 + "1", "1+" * 3_000 + "1", "a = 1\n" * 400_000):
+        assert changed_tests("t.py", OLD, text, IDS) == (*BOTH, "t.py::test_a")
+    assert changed_tests("t.py", OLD, OLD + "\na = '\\d'\n", IDS)  # an odd escape is no error

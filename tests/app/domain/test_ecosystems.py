@@ -85,6 +85,12 @@ def test_each_ecosystem_is_recognised(
     assert found.empty == (not tools)
 
 
+def test_lists_of_distribution_packages_are_taken_line_by_line() -> None:
+    found = plan({"apt.txt": b"libpq-dev\n# why\nlibxml2; rm -rf /\nzlib1g-dev\n"})
+    assert found.packages == ("libpq-dev", "zlib1g-dev")
+    assert not found.empty
+
+
 def test_sub_folders_of_a_monorepo_have_steps_of_their_own() -> None:
     found = plan({"api/requirements.txt": b"six\n", "web/package.json": PACKAGE})
     assert [(step.title, step.folder) for step in found.steps] == [
@@ -157,6 +163,17 @@ def test_configured_commands_replace_the_recognised_ones() -> None:
     assert [step.run for step in found.steps] == ["make deps"]
     assert [path for path, _ in found.files] == ["deps/list", "requirements.txt"]
     assert (found.env["A"], found.timeout) == ("b", 60)
+
+
+@pytest.mark.parametrize(
+    ("command", "tools"),
+    [("npm ci", ["npm"]), ("pip install x", ["pip"]), ("make deps", []), ("./unnpm-it", [])],
+)
+def test_tools_of_a_configured_set_up_are_those_that_it_speaks_of(
+    command: str, tools: list[str]
+) -> None:
+    files = {"requirements.txt": b"six\n", "package.json": PACKAGE}
+    assert [tool.name for tool in plan(files, SetupConfig(run=(command,))).tools] == tools
 
 
 def test_too_much_to_see_is_an_error_that_names_the_key() -> None:

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from app.domain.budget import Limits
 from app.domain.check import Check, CheckResult, Comparison, Counts, Standing, Tier
+from app.domain.contract import Criterion
 from app.domain.edit import EXECUTABLE, FILE, GITLINK, LINK, Delta
 from app.domain.errors import HaltRecord, Reason
 from app.domain.evidence import Finding, Holds, Result
 from app.domain.gate import Exhibits, judge, size_problem
 from app.domain.plan import Action, Plan, PlannedFile
 from app.domain.policy import Rules
+from app.domain.witness import RedGreen, Sighted, Witness
 
 TREE = "a" * 40
 OTHER = "b" * 40
@@ -342,3 +344,112 @@ def test_passed_means_every_required_check_passed_here(
             assert here
             assert all(r.standing is Standing.PASSED and r.exit_code == 0 for r in here)
         assert deltas != TOUCHED or restored
+
+
+# -- what is beside the checks
+
+
+def claims(verdict: Any) -> dict[str, Finding]:
+    return {leaf.claim: leaf for leaf in leaves(verdict.findings)}
+
+
+@pytest.mark.parametrize(
+    ("witness", "expected", "wall"),
+    [
+        (Witness(sentinels=(Sighted("unit", Holds.HOLDS, "ok"),)), Result.PASSED, ""),
+        (Witness(sentinels=(Sighted("unit", Holds.UNKNOWN, "none"),)), Result.PASSED, ""),
+        (
+            Witness(sentinels=(Sighted("unit", Holds.FAILS, "It lies."),)),
+            Result.FAILED,
+            "Referee not credible: It lies.",
+        ),
+        (
+            Witness(flaky=("t::a",)),
+            Result.PARTIAL,
+            "Two runs on the same tree gave different answers for: `t::a`.",
+        ),
+        (Witness(touched=("x",), signs=("y",), red=RedGreen(idle=("t::a",))), Result.PASSED, ""),
+    ],
+)
+def test_only_sentinels_and_changed_minds_decide(
+    witness: Witness, expected: Result, wall: str
+) -> None:
+    verdict = judge(exhibits(witness=witness))
+    assert (verdict.result, verdict.wall) == (expected, wall)
+
+
+def test_the_touched_referee_comes_first_and_what_to_look_at_last() -> None:
+    witness = Witness(touched=tuple(f"t{n}" for n in range(50)), signs=("s",))
+    findings = judge(exhibits(witness=witness)).findings
+    assert (findings[0].claim, findings[-1].claim) == (
+        "Touched the referee",
+        "Look at: lines that could decide about the tests",
+    )
+    assert findings[0].exhibits[-1] == "And 10 more."
+
+
+def test_red_to_green_says_what_shows_the_fix_and_what_does_not() -> None:
+    red = RedGreen(("t::a",), ("t::b",), ("t::c",), "A note.")
+    found = claims(judge(exhibits(witness=Witness(red=red))))
+    told = [
+        (finding.standing, finding.exhibits)
+        for claim, finding in found.items()
+        if claim.startswith("Tests of the change")
+    ]
+    assert told == [
+        (Holds.HOLDS, ("Shown by: `t::a`.",)),
+        (
+            Holds.UNKNOWN,
+            ("They pass without it, too, and prove nothing about the fix: `t::b`.",),
+        ),
+        (Holds.UNKNOWN, ("A note.", "Not told on the base's sources: `t::c`.")),
+    ]
+
+
+def test_a_note_alone_is_told_alone() -> None:
+    (found,) = [
+        one
+        for one in judge(exhibits(witness=Witness(red=RedGreen(note="Dark.")))).findings
+        if one.claim.startswith("Tests of the change")
+    ]
+    assert found.exhibits == ("Dark.",)
+
+
+def test_criteria_rest_on_fixed_tests_red_to_green_and_passed_checks() -> None:
+    criteria = tuple(
+        Criterion(text, "checklist")
+        for text in ("`add` keeps cents", "All tests pass", "the manual says so")
+    )
+    passed = result(comparison=Comparison(fixed=("tests/test_x.py::test_add_cents",)))
+    verdict = judge(exhibits(results=(passed,), witness=Witness(criteria=criteria)))
+    group = next(one for one in verdict.findings if one.claim == "What supports each criterion")
+    assert [part.standing for part in group.parts] == [Holds.HOLDS, Holds.HOLDS, Holds.UNKNOWN]
+    assert group.standing is Holds.UNKNOWN
+    assert verdict.result is Result.PASSED
+    all_supported = judge(exhibits(witness=Witness(criteria=criteria[1:2])))
+    assert all_supported.findings[-1].standing is Holds.HOLDS
+
+
+def test_a_script_that_a_check_starts_needs_the_bases_version_like_a_test() -> None:
+    witness = Witness(deciding=frozenset({"src/a.py"}))
+    verdict = judge(exhibits(witness=witness))
+    assert verdict.result is Result.PARTIAL
+    assert "although the change touches: `src/a.py`" in verdict.wall
+
+
+def test_a_flaky_test_of_a_check_that_ran_twice_is_told_with_the_others() -> None:
+    passed = result(comparison=Comparison(flaky=("t::b",)))
+    verdict = judge(exhibits(results=(passed,), witness=Witness(flaky=("t::a",))))
+    assert verdict.result is Result.PARTIAL
+    assert "`t::a`, `t::b`" in verdict.wall
+
+
+def test_the_base_is_told_as_unusable_cached_or_cut() -> None:
+    base = result(
+        standing=Standing.UNAVAILABLE, reason="environment", counts=None, tree=OTHER, cached=True
+    )
+    cut = result(standing=Standing.FAILED, reason="limit:time", counts=None, subset=(3, 9))
+    verdict = judge(exhibits(baseline=(base,), results=(cut,)))
+    text = str(verdict.findings)
+    assert "On the base, measured by an earlier run: baseline unusable, unavailable" in text
+    assert "failed (limit:time), subset: 3 of 9 tests" in verdict.wall

@@ -37,8 +37,9 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
 @pytest.mark.parametrize(
     ("phase", "wanted"),
     [
+        (Phase.AUTHORIZE, {"metadata": "read", "issues": "read", "contents": "read"}),
         (
-            Phase.AUTHORIZE,
+            Phase.LOOK,
             {"metadata": "read", "issues": "read", "contents": "read", "pull_requests": "read"},
         ),
         (Phase.STATUS, {"metadata": "read", "issues": "write"}),

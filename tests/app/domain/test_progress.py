@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import zip_longest
+
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from app.domain.budget import Limits
 from app.domain.check import CheckResult, Comparison, Failure, Standing
@@ -49,6 +54,16 @@ def attempts(*pairs: tuple[str, CheckResult]) -> tuple[Attempt, ...]:
         ("sha 0123456789abcdef0123", "sha fedcba9876543210fedc"),
         ("6f1c2b3a-0000-4000-8000-0123456789ab", "7f1c2b3a-0000-4000-8000-0123456789ff"),
         ("two  words\n", "two words"),
+        ("at 17:03:21.5", "at 04:00:00"),
+        ("on Mon, 30 Nov 2026 17:03:15 GMT", "on Tue, 1 Dec 2026 09:00:00 GMT"),
+        ("commit 1a2b3c4 is gone", "commit f00ba12 is gone"),
+        ("/home/one/proj/a.py is missing", "/workspace/a.py is missing"),
+        ("C:\\Users\\one\\a.py", "D:\\b\\a.py"),
+        ("no answer at 127.0.0.1:5432", "no answer at 127.0.0.1:61022"),
+        ("port=8080 taken", "port=9 taken"),
+        ("Randomized with seed 4711", "Randomized with seed 1"),
+        ("[worker 3] gone, pid=12", "[worker 0] gone, pid=99999"),
+        ("no file tmpa1b2c3d4", "no file tmpzz_9xx0q"),
     ],
 )
 def test_volatile_parts_make_no_difference(one: str, other: str) -> None:
@@ -62,6 +77,63 @@ def test_volatile_parts_make_no_difference(one: str, other: str) -> None:
 )
 def test_what_matters_does(one: str, other: str) -> None:
     assert signature([result(message=one)]) != signature([result(message=other)])
+
+
+VOLATILE = {
+    "time": st.datetimes().map(lambda one: one.isoformat()),
+    "clock": st.times().map(lambda one: one.strftime("%H:%M:%S")),
+    "address": st.integers(0, 2**48).map(lambda one: f"<T object at {one:#x}>"),
+    "hash": st.binary(min_size=20, max_size=32).map(lambda one: one.hex()),
+    "uuid": st.uuids().map(str),
+    "port": st.integers(1, 65_535).map(lambda one: f"localhost:{one}"),
+    "seed": st.integers(0, 10**9).map(lambda one: f"seed={one}"),
+    "pid": st.integers(1, 10**6).map(lambda one: f"pid {one}"),
+    "duration": st.floats(0.01, 900).map(lambda one: f"{one:.2f}s"),
+    "tmp": st.text("abcxyz019", min_size=1, max_size=9).map(lambda one: f"/tmp/run-{one}/f.txt"),
+    "home": st.text("abcxyz", min_size=1, max_size=9).map(lambda one: f"/home/{one}/src/f.py"),
+    "line": st.integers(1, 9_999).map(lambda one: f"f.py:{one}:{one % 80}"),
+}
+WORDS = st.lists(st.text("ghijklmnopqrstuvw", min_size=2, max_size=9), min_size=1, max_size=6)
+KINDS = st.lists(st.sampled_from(sorted(VOLATILE)), min_size=1, max_size=4)
+
+
+@given(st.data(), WORDS, KINDS)
+def test_two_runs_of_one_failure_have_one_signature(
+    data: st.DataObject, words: list[str], kinds: list[str]
+) -> None:
+    def run() -> CheckResult:
+        parts = [data.draw(VOLATILE[kind]) for kind in kinds]
+        said = " ".join(f"{word} {part}" for word, part in zip_longest(words, parts, fillvalue=""))
+        return result(message=said, tail=said)
+
+    first, second = run(), run()
+    assert signature([first]) == signature([second])
+    untold = [replace(one, failures=()) for one in (first, second)]
+    assert signature(untold[:1]) == signature(untold[1:])
+
+
+@given(st.data(), WORDS, WORDS, KINDS)
+def test_two_failures_have_two_signatures(
+    data: st.DataObject, one: list[str], other: list[str], kinds: list[str]
+) -> None:
+    parts = " ".join(data.draw(VOLATILE[kind]) for kind in kinds)
+    assume(one != other)
+    first, second = (result(message=f"{' '.join(words)} {parts}") for words in (one, other))
+    assert signature([first]) != signature([second])
+    named = [result(failing=("::".join(words),)) for words in (one, other)]
+    assert signature(named[:1]) != signature(named[1:])
+
+
+@given(st.integers(0, 999), st.integers(0, 999))
+def test_numbers_in_a_tests_name_tell_tests_apart(one: int, other: int) -> None:
+    names = [f"./spec/a_spec.rb:{number}" for number in (one, other)]
+    signatures = {signature([result(failing=(name,))]) for name in names}
+    assert len(signatures) == len(set(names))
+
+
+@given(st.text(max_size=80))
+def test_what_is_steady_stays_as_it_is(text: str) -> None:
+    assert steady(steady(text)) == steady(text)
 
 
 def test_order_of_checks_and_failures_makes_no_difference() -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain.budget import Limits
-from app.domain.check import Comparison, Standing
+from app.domain.check import Comparison, Counts, Standing
 from app.domain.contract import Criterion
 from app.domain.edit import Delta
 from app.domain.errors import HaltRecord, Reason
@@ -19,6 +19,7 @@ from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.plan import Action, Amendment, PlannedFile
 from app.domain.report import BODY_CAP, Facts, check_output, merge_body, pull_body
 from app.domain.report_facts import BODY_TARGET
+from app.domain.report_parts import outcome
 from app.domain.run import Attempt, Grounding, Run
 from tests.app.domain.rendered import balanced, headings, problems
 from tests.app.domain.report_world import (
@@ -72,13 +73,13 @@ def test_only_a_passed_verdict_closes_the_issue() -> None:
     assert "❌ **Failed: not ready for review.** The wall: the required check tests failed" in body
     assert "**Newly failing:** `" + TEST in first_screen(body)
     assert "**does not hold**: " in body
-    assert "**not shown**: the base's own tests pass" in body
+    assert "**unknown**: the base's own tests pass" in body
 
 
 def test_checks_of_another_tree_are_never_shown_as_this_ones() -> None:
     stale = replace(passed(), attempts=passed().attempts[:1])
     body = pull_body(stale, facts())
-    assert "not run on this tree | ❔ **not shown**" in body
+    assert "not run on this tree | ❓ **not shown**" in body
     assert "no required check ran on this tree" in body
     assert "**Fixed:**" not in body
     moved = replace(passed(), verdict=replace(failed().verdict or _none(), tree=FIRST))
@@ -99,14 +100,14 @@ def test_of_two_results_of_one_check_the_worse_is_shown() -> None:
 def test_a_result_of_another_command_is_none() -> None:
     other = replace(result(TREE), digest="00" * 32)
     run = replace(passed(), attempts=(Attempt(TREE, (other,), "x"),))
-    assert "❔ **not shown**" in pull_body(run, facts())
+    assert "❓ **not shown**" in pull_body(run, facts())
 
 
 @pytest.mark.parametrize(
     ("standing", "words"),
     [
         (Standing.SKIPPED, "⏭️ skipped"),
-        (Standing.UNAVAILABLE, "❔ unavailable"),
+        (Standing.UNAVAILABLE, "❓ unavailable"),
         (Standing.FAILED, "❌ failed"),
         (Standing.PASSED, "✅ passed"),
     ],
@@ -210,7 +211,7 @@ def test_a_run_that_has_nothing_yet_still_makes_a_body() -> None:
         created=1,
     )
     body = pull_body(bare, Facts())
-    assert "❔ **Unknown.**" in body
+    assert "❓ **Unknown.**" in body
     assert "No check is configured or was recognised" in body
     assert "No candidate reached the required checks." in body
     title, summary, text = check_output(bare, Facts())
@@ -411,3 +412,15 @@ def test_what_was_assumed_is_not_what_was_left_undone() -> None:
     undone = body.partition("What was not done")[2].partition("What was asked")[0]
     assert "pytest is the check." in body and "pytest is the check." not in undone
     assert "Commands, recognised from the base's files" in body
+@pytest.mark.parametrize(
+    ("counts", "parsed", "told"),
+    [
+        (Counts(2, 1, 0), "report", "exit 1 · 2 passed, 1 failed, 0 skipped"),
+        (Counts(2, 1, 0), "pytest", "exit 1 · 2 passed, 1 failed, 0 skipped (by pytest's output)"),
+        (None, "ruff", "exit 1 · tests not counted"),
+        (None, "", "exit 1 · tests not counted (output unparsed)"),
+    ],
+)
+def test_where_the_counts_come_from_is_said(counts: Counts | None, parsed: str, told: str) -> None:
+    one = replace(result("tests"), exit_code=1, counts=counts, parsed=parsed)
+    assert outcome(one) == told

@@ -76,7 +76,8 @@ def test_in_python_exactly_one_of_them_fails(command: str, drawn: str) -> None:
         ("npx jest", {"src/a.spec.ts": b"import x from 'y'"}, "jest", "src/01234567.spec.ts"),
         ("npx vitest run", {"a.test.ts": b""}, "vitest", "01234567.test.ts"),
         ("mocha", {"test/a.js": b""}, "mocha", "test/01234567.js"),
-        ("python3 -m unittest", {"tests/a_test.py": b""}, "unittest", "tests/01234567_test.py"),
+        ("mocha", {"lib/a-test.js": b""}, "mocha", "lib/01234567-test.js"),
+        ("python3 -m unittest", {"tests/a_test.py": b""}, "unittest", "tests/t01234567_test.py"),
         ("sh ci/t.sh", {"ci/t.sh": b"exec pytest", "test_a.py": b""}, "pytest", "test_01234567.py"),
         (
             "npm test",
@@ -158,6 +159,9 @@ def test_a_report_is_believed_only_with_both_endings_and_the_exit_code(
     [
         ("FAIL: test_ff (tests.test_x.T)\n", 1, RIGHT),
         ("not ok 3 - test_ff\nok 4 - test_pp\n", 1, RIGHT),
+        ("  \u25cf test_ff\n", 1, RIGHT),
+        ("  \u00d7 test_ff 3ms\n  \u2713 test_pp\n", 1, RIGHT),
+        ("  1) test_ff:\n", 1, RIGHT),
         ("FAIL: test_ff\nFAIL: test_pp\n", 1, WRONG),
         ("FAIL: test_ff\n", 0, WRONG),
         ("3 passed\n", 0, ABSENT),

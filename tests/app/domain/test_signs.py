@@ -36,6 +36,8 @@ from app.domain.signs import MOST, signs
         ("json.load(open('tests/data/a.json'))", "names test files"),
         ("    def __eq__(self, other):", "equal anything"),
         ("exec(code)", "that was text"),
+        ("    #[ignore]", "stands in product code"),
+        ("    >>> total([1])", "stands in product code"),
     ],
 )
 def test_a_sign_is_seen(line: str, what: str) -> None:

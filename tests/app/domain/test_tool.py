@@ -40,7 +40,7 @@ def test_every_schema_is_closed_so_that_it_may_be_strict() -> None:
     [
         (State.LOCATE, {"ask"}),
         (State.PLAN, {"ask", "submit_plan"}),
-        (State.EDIT, {"edit", "amend_plan", "run_tests"}),
+        (State.EDIT, {"edit", "amend_plan", "run_tests", "run_fixer"}),
     ],
 )
 def test_reading_is_always_possible_and_writing_depends_on_the_state(

@@ -44,6 +44,9 @@ def test_more_tests_are_not_called_weaker() -> None:
 
 
 def test_a_deleted_test_file_names_its_tests() -> None:
+    assert touches("Makefile", b"x\n", None, test=False) == (
+        "`Makefile` (what decides how tests or builds run) is deleted.",
+    )
     (said,) = touches("tests/test_x.py", OLD, None, test=True)
     assert said == "`tests/test_x.py` (test) is deleted with 2 tests: `test_a`, `test_b`."
 
@@ -54,7 +57,10 @@ def test_a_deleted_test_file_names_its_tests() -> None:
         (b"fail_under = 90\n", b"fail_under = 50\n", "`fail_under` is lowered from 90 to 50"),
         (b'"branches": 80\n', b'"branches": 8\n', "`branches` is lowered from 80 to 8"),
         (b"LIMIT = 3\n", b"LIMIT = 30\n", "`LIMIT` is raised from 3 to 30"),
+        (b"a = 1\n", b"a = 1  # same\nb = 2\n", "is changed"),
         (b"[pytest]\n", b"[pytest]\naddopts = -k nothing\n", "selects which tests run"),
+        (b"pytest\n", b"export X=1\npytest\n", "sets the environment of tests"),
+        (b"pytest\n", b"pytest '-k none'\n", "selects which tests run"),
         (b"test:\n\tpytest\n", b"test:\n\tpytest || true\n", "hides an exit code"),
     ],
 )

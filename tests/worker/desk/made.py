@@ -19,7 +19,7 @@ from app.domain.state import Kind, State
 from tests.fakes.github import FakeGitHub, Files, tree_id
 from tests.fakes.hold import FakeHold
 from worker.attest.attestation import statements
-from worker.attest.bundle import make
+from worker.attest.bundle import make, packed
 from worker.attest.signing import Signer
 from worker.config_file import config_of
 from worker.desk.kit import DeskKit, Read, Write
@@ -145,6 +145,7 @@ class Office:
             statements=statements,
             sign=SIGNER.sign,
             bundle=make,
+            attach=packed,
             journal_fault=lambda _run: self.journal_fault,
             paused=lambda: self.paused,
             now=lambda: self.ms,

@@ -344,10 +344,10 @@ def test_taking_off_agent_running_ends_a_run(front: Front) -> None:
 
 def test_a_closed_pull_request_closes_its_change(front: Front) -> None:
     run = pulled(front)
-    nudge(front, "pull_request.closed", issue=7)
+    nudge(front, "pull_request.closed", branch=front.hub.pulls[7].head_ref, issue=7)
     assert front.ledger.open_change(5, 1) is not None
     front.hub.pulls[7] = replace(front.hub.pulls[7], state="closed")
-    nudge(front, "pull_request.closed", issue=7)
+    nudge(front, "pull_request.closed", branch=front.hub.pulls[7].head_ref, issue=7)
     assert front.ledger.open_change(5, 1) is None and front.notes() == []
     new = say(front, "fix")
     assert isinstance(new, str) and front.ledger.run(new) is not None and new != run.change
@@ -369,7 +369,13 @@ def test_a_merge_that_tells_ci_to_stay_away_is_said(front: Front, message: str, 
     front.hub.pulls[7] = replace(
         front.hub.pulls[7], state="closed", merged=True, merge_commit=commit
     )
-    nudge(front, "pull_request.closed", issue=7, sender=Person(900, "merge-bot", "Bot"))
+    nudge(
+        front,
+        "pull_request.closed",
+        branch=front.hub.pulls[7].head_ref,
+        issue=7,
+        sender=Person(900, "merge-bot", "Bot"),
+    )
     assert any("skip the merged commit" in note for note in front.notes()) == said
 
 

@@ -16,6 +16,7 @@ from tests.worker.desk.made import SIGNER
 from tests.worker.desk.stages import test_publish
 from tests.worker.desk.stages.test_publish import BRANCH, Scene, scene
 from worker import settings
+from worker.attest import bundle
 from worker.attest.keys import line_of
 from worker.attest.verify import public_key
 from worker.local import verify
@@ -77,13 +78,14 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_pull_request_verifies_by_its_address(
     published: Published, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = published.verify("--bundle", str(published.bundle()))
+    code = published.verify()
     words = said(capsys)
     assert code == 0, words
     assert "Verified" in words
     assert "✔ The commit stands on the base that the evidence names" in words
     assert "✔ The pull request's text is as it was written" in words
-    assert "✔ Every part of the bundle is what was signed" in words
+    assert "✔ Every part of the bundle is what was signed" in words  # attached to the check run
+    assert published.verify("--bundle", str(published.bundle())) == 0
 
 
 def test_no_key_at_base_and_none_given_is_not_found_out(
@@ -186,3 +188,23 @@ def test_nobody_there_is_not_found_out(capsys: pytest.CaptureFixture[str]) -> No
     door = settings.Door({"GITHUB_API_URL": "http://127.0.0.1:9"})
     assert verify.main(door, ["https://github.com/acme/widgets/pull/1"]) == 2
     assert "cannot be reached" in said(capsys)
+
+
+def test_a_touched_attachment_is_found(
+    published: Published, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub, run = published.world.standin, published.run
+    (check,) = hub.check_runs(REPO, run.publication.commit)
+    text = check["output"]["text"]
+    packed = report.attached_in(text)
+    assert bundle.unpacked(packed) == published.bundle().read_bytes()
+    other = bundle.packed(published.bundle().read_bytes().replace(b'"run":"abc"', b'"run":"abd"'))
+    flipped = f"{packed[:50]}{'B' if packed[50] == 'A' else 'A'}{packed[51:]}"
+    with published.world.rest(checks="write") as client:
+        for touched in (flipped, other):
+            shown = {**check["output"], "text": text.replace(packed, touched)}
+            output = {key: shown[key] for key in ("title", "summary", "text")}
+            path = f"/repos/{REPO}/check-runs/{check['id']}"
+            assert client.patch(path, json={"output": output}).status_code == 200
+            assert published.verify() == 1
+    assert "names the run" in said(capsys)

@@ -136,6 +136,6 @@ def test_the_role_starts_from_the_command_line(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "worker", "sandbox"], env=environment, stderr=subprocess.DEVNULL
     ) as process:
-        until(lambda: path.exists() or process.poll() is not None, 30)
+        until(lambda: path.exists() or process.poll() is not None, 150)
         process.terminate()
         assert process.wait(20) == 0

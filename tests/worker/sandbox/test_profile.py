@@ -155,7 +155,9 @@ def test_without_any_option_of_the_container_the_self_test_refuses(
     key: str, monkeypatch: pytest.MonkeyPatch, machine: tuple[Maker, str]
 ) -> None:
     real = profile_module.container_options
-    monkeypatch.setattr(profile_module, "container_options", lambda cmd: dropped(real(cmd), key))
+    monkeypatch.setattr(
+        profile_module, "container_options", lambda *given: dropped(real(*given), key)
+    )
     with pytest.raises(Refused, match=rf"the profile's option {key} is missing"):
         selftest.prove(*machine)
 
@@ -237,7 +239,9 @@ def test_the_probe_sees_a_weaker_container_from_inside(
     monkeypatch.setattr(engine_module, "host_options", lambda lim: {**host_options(lim), **change})
     networked = {"NetworkDisabled": key != "NetworkMode"}  # either one alone keeps it off
     monkeypatch.setattr(
-        engine_module, "container_options", lambda cmd: {**container_options(cmd), **networked}
+        engine_module,
+        "container_options",
+        lambda *given: {**container_options(*given), **networked},
     )
     monkeypatch.setattr(engine_module, "differences", lambda *_, **__: [])
     with pytest.raises((Refused, Unavailable), match=words):
@@ -260,7 +264,7 @@ def test_the_probe_sees_a_weaker_configuration_from_inside(
     machine: tuple[Maker, str],
 ) -> None:
     monkeypatch.setattr(
-        engine_module, "container_options", lambda cmd: {**container_options(cmd), **change}
+        engine_module, "container_options", lambda *given: {**container_options(*given), **change}
     )
     monkeypatch.setattr(engine_module, "differences", lambda *_, **__: [])
     with pytest.raises((Refused, Unavailable), match=words):

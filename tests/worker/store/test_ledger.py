@@ -11,6 +11,7 @@ import pytest
 from redis import Redis
 
 from app.domain.errors import Fenced, HaltRecord, IntegrityError, Missing, Reason, Waiting
+from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.record import SCHEMA, Kept
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Role, Signal, State
@@ -459,3 +460,23 @@ def test_a_call_whose_answer_was_lost_is_done_once(redis_process: Server, redis:
     assert saved.rev == 2
     assert Lossy.lose == 0
     lossy.close()
+
+
+def test_verdict_findings_and_state_are_kept_by_one_write_or_not_at_all(redis: Redis) -> None:
+    """D5: nobody can see a run at publishing without the findings on its very tree."""
+    ledger = Ledger(redis)
+    opened(ledger)
+    lease = ledger.claim("r1", "w1", 60_000)
+    assert lease is not None
+    finding = Finding("Every required check passed", Holds.HOLDS, ("tests",))
+    verdict = Verdict("a" * 40, "b" * 40, Result.PASSED, "", (finding,))
+    judged = replace(lease.run, state=State.PUBLISH, verdict=verdict)
+    before = redis.info("commandstats").get("cmdstat_evalsha", {}).get("calls", 0)
+    ledger.save(lease, judged)
+    after = redis.info("commandstats")["cmdstat_evalsha"]["calls"]
+    assert after - before == 1
+    kept = ledger.run("r1")
+    assert kept is not None and kept.verdict == verdict and kept.state is State.PUBLISH
+    with pytest.raises(Fenced):  # the older lease can change neither of them
+        ledger.save(lease, replace(judged, verdict=None))
+    assert ledger.run("r1") == kept

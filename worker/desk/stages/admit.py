@@ -19,6 +19,7 @@ from app.domain.intake import (
     require_size,
 )
 from app.domain.permissions import Phase
+from app.domain.plan import LARGE_FILES
 from app.domain.ports import GitHubReader, GitHubWriter, IssueView
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, limits_of
 from app.domain.run import Run
@@ -53,11 +54,14 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
                 commit, branch, config, source = _base(kit, reader, default)
                 request = _request(kit, run, reader, event)
         criteria = criteria_of(request)
+        large = LARGE in {label.casefold() for label in issue.labels}
         if run.kind is not Kind.EXPLAIN:
             require(request, criteria)
-            require_size(request, large=LARGE in {label.casefold() for label in issue.labels})
+            require_size(request, large=large)
         limits = limits_of(config, kit.ceiling)
-        asks = run.word == Word.PLAN or config.plan_approval
+        if large:
+            limits = replace(limits, files=LARGE_FILES)
+        asks = run.word == Word.PLAN or config.plan_approval or large
         contract = Contract(request, criteria, branch, commit, config, source, limits, asks)
         return replace(run, contract=contract).moved(Signal.DONE)
 

@@ -227,7 +227,7 @@ def _signed(kit: DeskKit, run: Run, commit: str) -> None:
 
 def _facts(kit: DeskKit, run: Run) -> report.Facts:
     statement = done(kit.hold, "statement") or {}
-    lines = str(statement.get("envelopes", ""))
+    lines, bundle = str(statement.get("envelopes", "")), str(statement.get("bundle", ""))
     return report.Facts(
         commit=run.publication.commit,
         deltas=_deltas(kit),
@@ -235,7 +235,8 @@ def _facts(kit: DeskKit, run: Run) -> report.Facts:
         statement=str(statement.get("envelope", "")),
         key=str(statement.get("key", "")),
         envelope=kit.hold.get(lines).decode() if lines else "",
-        bundle=str(statement.get("bundle", "")),
+        bundle=bundle,
+        attached=kit.attach(kit.hold.get(bundle)) if bundle else "",
     )
 
 

@@ -15,7 +15,7 @@ from worker.runner.agent.bench import Answer, Bench, refused
 from worker.runner.agent.codec import key_of
 from worker.runner.agent.quote import named
 from worker.runner.agent.talk import Call
-from worker.runner.agent.tools import editing, ending, planning, reading, running
+from worker.runner.agent.tools import editing, ending, fixing, planning, reading, running
 
 REPEATS = 3  # of one failing call, before it is refused for good
 
@@ -30,6 +30,7 @@ _TOOLS: dict[str, Callable[[Bench, Mapping[str, Any]], Answer]] = {
     "edit": editing.edit,
     "try_out": running.try_out,
     "run_tests": running.run_tests,
+    "run_fixer": fixing.run_fixer,
     "finish": ending.finish,
 }
 

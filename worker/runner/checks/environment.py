@@ -21,6 +21,7 @@ from app.domain.text import printable
 NEEDS = "needs-dependency"
 PAUSE = 30.0
 TAIL = 2_000  # characters of a log shown to people
+LINES = 30
 NOTE = "setup"
 
 
@@ -77,7 +78,7 @@ def set_up(
             f"The set-up of the checks' environment failed: {made.error}.{turned}",
             f"Correct the dependencies or `setup` in {CONFIG_PATH} on the default branch (hosts "
             "belong under `egress`), then label the issue again. Nothing was asked of the model.",
-            (_tail(made.log),),
+            tuple(_tail(made.log).splitlines()[-LINES:]),
         )
     how = "made before" if made.reused else f"made in {made.ms / 1000:.1f} s"
     return made.image, (*plan.assumed, f"Set-up: environment {made.key[:12]}, {how}.")

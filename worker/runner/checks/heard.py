@@ -10,11 +10,13 @@ from app.domain.errors import Missing
 from app.domain.ports import Objects
 from app.domain.record import BLOB_CAP
 from worker.runner.checks.compare import counts_of, packed
-from worker.runner.checks.parsers import junit
+from worker.runner.checks.parsers import junit, sarif, tap
 from worker.runner.checks.parsers.log import log_from
-from worker.runner.checks.parsers.read import read, with_context
+from worker.runner.checks.parsers.read import DISAGREE, Parsed, read, with_context
 
 SOURCE_CAP = 1 << 20  # bytes of a file whose lines are shown
+REPORT_CAP = 4 << 20
+REPORT = "report"
 Source = Callable[[str], bytes | None]
 
 
@@ -40,10 +42,10 @@ def hear(check: Check, outcome: Outcome, paths: frozenset[str], source: Source) 
     A configured report that cannot be read is not replaced by the output's words: those only say
     what failed. `paths` are the tree's files, `source` gives one of them.
     """
-    report = junit.parse(outcome.report, paths) if check.report else None
-    if report is not None and len(packed(report.cases)) <= BLOB_CAP:
-        failures = with_context(report.failures, source)
-        return Heard(report.cases, counts_of(report.cases), failures, "", "report")
+    if check.report and outcome.report:
+        report = _report(check, outcome.report, paths, source)
+        if report is not None and len(packed(report.cases or ())) <= BLOB_CAP:
+            return report
     streams = (outcome.stdout, outcome.stderr)
     left_out = sum(outcome.seen) - sum(map(len, streams))
     log = log_from(streams, outcome.exit_code, paths, check.workdir, max(0, left_out))
@@ -58,6 +60,28 @@ def hear(check: Check, outcome: Outcome, paths: frozenset[str], source: Source) 
         parsed.doubt(),
         ", ".join(parsed.tools),
     )
+
+
+def _report(check: Check, data: bytes, paths: frozenset[str], source: Source) -> Heard | None:
+    """A report in JUnit XML, TAP or SARIF; None where it is none of them, or broken."""
+    found = junit.parse(data, paths)
+    if found is not None:
+        failures = with_context(found.failures, source)
+        return Heard(found.cases, counts_of(found.cases), failures, "", REPORT)
+    start = data.lstrip()[:200]
+    if len(data) > REPORT_CAP or not start.startswith((b"TAP version", b"1..", b"ok", b"{")):
+        return None
+    log = log_from((data,), None, paths, check.workdir)
+    document = start.startswith(b"{")
+    said = sarif.parse(log) if document else tap.parse(log)
+    if said.ran is None or not (document or any(line.startswith("1..") for line in log.lines)):
+        return None  # TAP without its plan was cut off
+    named = tuple(replace(one, test=one.test or _name(one)) for one in said.failures)
+    errors = any(one.status == "error" for one in named) if document else said.counts is None
+    doubt = DISAGREE if errors else Parsed((REPORT,), said, False).doubt()
+    doubt = "exit code and report disagree" if doubt == DISAGREE else doubt
+    cases = tuple(sorted(said.cases, key=lambda case: case.id)) or None
+    return Heard(cases, said.counts, with_context(named, source), doubt, REPORT)
 
 
 def source_of(objects: Objects, tree: str, paths: frozenset[str]) -> Source:

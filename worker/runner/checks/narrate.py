@@ -42,7 +42,11 @@ def _total(result: CheckResult) -> str:
     tail = f"{ended}, {result.ms / 1000:.1f} s"
     reason = f" ({result.reason})" if result.reason else ""
     if result.counts is None:
-        return f"{result.check}: {result.standing}{reason}; nothing said which tests ran; {tail}"
+        unparsed = "" if result.parsed else " (its output is unparsed)"
+        return (
+            f"{result.check}: {result.standing}{reason}; nothing said which tests ran{unparsed}; "
+            f"{tail}"
+        )
     counts = result.counts
     return (
         f"{result.check}: {result.standing}{reason}; {counts.total} tests: {counts.failed} failed, "
@@ -67,8 +71,9 @@ def _failures(result: CheckResult) -> list[str]:
 
 def _failure(failure: Failure) -> list[str]:
     place = f" at {failure.file}:{failure.line}" if failure.file else ""
+    shown = (*failure.context, *failure.trace[-3:]) if failure.context else failure.trace
     return [
         f"FAILED {failure.test}{place}",
         f"  {failure.error}: {shortened(failure.message)}",
-        *(f"    {line}" for line in failure.trace[:TRACE_SHOWN]),
+        *(f"    {line}" for line in shown[:TRACE_SHOWN]),
     ]

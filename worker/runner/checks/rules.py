@@ -7,7 +7,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from app.domain.check import Check, CheckResult, Comparison, Counts, Outcome, Standing
-from worker.runner.checks.heard import Heard
+from worker.runner.checks.heard import REPORT, Heard
 from worker.runner.checks.output import tail_of
 from worker.runner.checks.parsers.read import NO_TESTS
 
@@ -60,7 +60,7 @@ def _by_exit_code(seen: Seen, code: int) -> tuple[Standing, str]:
     """Without each test's name: the exit code decides, and an output that speaks against a pass."""
     if code:
         return Standing.FAILED, f"exit {code}"
-    if seen.check.report:
+    if seen.check.report and seen.heard.by != REPORT:
         return Standing.UNAVAILABLE, "exit 0 without a readable report"
     if seen.heard.doubt == NO_TESTS:
         return Standing.FAILED, NO_TESTS
@@ -95,7 +95,7 @@ def _by_cases(seen: Seen, code: int, counts: Counts) -> tuple[Standing, str]:
 
 
 def _source(seen: Seen) -> str:
-    return "report" if seen.heard.by == "report" else "output"
+    return "report" if seen.heard.by == REPORT else "output"
 
 
 def _environment(seen: Seen, code: int) -> bool:

@@ -10,6 +10,7 @@ from app.domain.edit import Candidate
 from app.domain.policy import match
 from app.domain.progress import fingerprint
 from app.domain.run import Attempt, Run, Snapshot
+from worker.runner.checks.run import FAILURES_KEPT
 from worker.runner.stages.check_kit import VERIFY, CheckKit, baseline_of, charged
 
 
@@ -53,7 +54,10 @@ def as_on_base(run: Run, result: CheckResult) -> bool:
         return False
     seen = result.comparison
     if seen is None:
-        return result.counts is None and before.reason == result.reason
+        known = {(one.test, one.message) for one in before.failures}
+        cut = len(before.failures) >= FAILURES_KEPT  # then nobody knows the rest of them
+        new = {(one.test, one.message) for one in result.failures} - known
+        return before.reason == result.reason and (cut or not new)
     return not (seen.newly_failing or seen.gone or seen.newly_skipped)
 
 

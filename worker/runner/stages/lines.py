@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from app.domain.check import Check
 from app.domain.edit import EXECUTABLE, FILE, Delta
@@ -111,9 +112,16 @@ def usurping(
 
 
 def referee_sentences(
-    kit: CheckKit, old: str, new: str, deltas: Sequence[Delta], rules: Rules, more: set[str]
+    kit: CheckKit,
+    old: str,
+    new: str,
+    deltas: Sequence[Delta],
+    rules: Rules,
+    more: set[str],
+    silent: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """What the change did to what decides about it. A new test is none of that."""
+    """What the change did to what decides about it. A new test is none of that. Of `silent` paths
+    no line is quoted."""
     said: list[str] = []
     known = {entry.path for entry in kit.objects.entries(old)}
     for delta in deltas:
@@ -124,7 +132,8 @@ def referee_sentences(
         if rules.referee(path) or path in more or (test and delta.old_mode):
             before = kit.objects.read(old, path) if delta.old_mode in REGULAR else None
             after = kit.objects.read(new, path) if delta.new_mode in REGULAR else None
-            said += touches(path, before, after, test=test)
+            told = touches(path, before, after, test=test)
+            said += told[:1] if path in silent else told
     return tuple(said)
 
 
@@ -135,13 +144,16 @@ def sign_sentences(
     deltas: Sequence[Delta],
     rules: Rules,
     checks: Sequence[Check],
+    silent: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Static signs in the product code that the change adds."""
+    """Static signs in the product code that the change adds; of `silent` paths no line is
+    quoted."""
     reports = [check.report for check in checks if check.report]
     said: list[str] = []
     for delta in deltas:
         path = delta.path
         if rules.test(path) or rules.referee(path) or path.lower().endswith(PROSE):
             continue
-        said += map(str, signs(path, added(kit, old, new, delta), reports))
+        found = signs(path, added(kit, old, new, delta), reports)
+        said += [str(replace(one, text="(not shown)") if path in silent else one) for one in found]
     return tuple(said[:SIGNS])

@@ -54,13 +54,13 @@ def testimony(
     required = [one for one in checks if one.tier is Tier.REQUIRED]
     more = started(kit, base, deltas, checks) | usurping(kit, base, tree, deltas, rules, checks)
     restored, ms = base_tests(kit, run, snapshot, tree, deltas, rules, more, required)
-    touched = referee_sentences(kit, base, tree, deltas, rules, more)
-    signs = sign_sentences(kit, base, tree, deltas, rules, checks)
-    if run.kind is Kind.VERIFY:  # somebody else's change is not withheld: what it adds is said
-        signs += tuple(
-            f"`{path}` adds what looks like a secret: {kind}."
-            for path, kind in secrets_in(kit, base, tree, deltas)
-        )
+    # Somebody else's change is not withheld for a secret: it is said, and not quoted.
+    foreign = run.kind is Kind.VERIFY
+    secrets = list(secrets_in(kit, base, tree, deltas)) if foreign else []
+    silent = {path for path, _ in secrets}
+    touched = referee_sentences(kit, base, tree, deltas, rules, more, silent)
+    signs = tuple(f"`{path}` adds what looks like a secret: {kind}." for path, kind in secrets)
+    signs += sign_sentences(kit, base, tree, deltas, rules, checks, silent)
     witness = Witness(touched=touched, deciding=frozenset(more), signs=signs)
     passing = tuple(
         test

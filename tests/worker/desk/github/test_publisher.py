@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import httpx
@@ -12,6 +13,7 @@ from app.domain.errors import IntegrityError, Missing, Refused, Uncertain
 from app.domain.event import Repository
 from app.domain.permissions import Phase
 from app.domain.ports import Token
+from app.domain.report_annotations import Annotation
 from tests.worker.desk.clock import Clock
 from worker.desk.github import answers
 from worker.desk.github.http import Client, Pace
@@ -111,6 +113,45 @@ def test_a_check_run_whose_answer_was_lost_is_adopted(net: respx.Router) -> None
     net.patch(f"{R}/check-runs/5").respond(json=ours)
     made = Publisher(client(Phase.EVIDENCE), "1")
     assert made.check_run("e", SHA, "abc", "success", "t", "s", "text") == 5
+
+
+def notes(count: int) -> list[Annotation]:
+    return [Annotation("a.py", n + 1, "failure", f"t{n}", "m") for n in range(count)]
+
+
+def shows(count: int) -> dict[str, object]:
+    return {
+        "id": 5, "name": "e", "external_id": "abc", "app": {"id": 1}, "head_sha": SHA,
+        "conclusion": "success", "output": {"annotations_count": count},
+    }  # fmt: skip
+
+
+def test_annotations_go_in_pieces_of_fifty_and_none_is_sent_twice(net: respx.Router) -> None:
+    """GitHub only ever adds annotations: an earlier attempt's 50 are there already."""
+    net.get(f"{R}/commits/{SHA}/check-runs").respond(json={"check_runs": [shows(50)]})
+    patching = net.patch(f"{R}/check-runs/5")
+    patching.side_effect = [httpx.Response(200, json=shows(count)) for count in (50, 100, 120)]
+    made = Publisher(client(Phase.EVIDENCE), "1")
+    assert made.check_run("e", SHA, "abc", "success", "t", "s", "text", notes(120)) == 5
+    sent = [json.loads(call.request.content)["output"] for call in patching.calls]
+    assert "annotations" not in sent[0]
+    assert [len(one["annotations"]) for one in sent[1:]] == [50, 20]
+    assert sent[1]["annotations"][0] == {
+        "path": "a.py", "start_line": 51, "end_line": 51, "annotation_level": "failure",
+        "title": "t50", "message": "m",
+    }  # fmt: skip
+    assert "text" not in sent[1] and sent[1]["title"] == "t"
+
+
+def test_annotations_that_github_does_not_count_are_not_sent_without_end(
+    net: respx.Router,
+) -> None:
+    net.get(f"{R}/commits/{SHA}/check-runs").respond(json={"check_runs": []})
+    net.post(f"{R}/check-runs").respond(201, json=shows(0))
+    patching = net.patch(f"{R}/check-runs/5").respond(json=shows(0))
+    made = Publisher(client(Phase.EVIDENCE), "1")
+    assert made.check_run("e", SHA, "abc", "success", "t", "s", "text", notes(3)) == 5
+    assert patching.call_count == 1
 
 
 @pytest.mark.parametrize("part", [{"head_sha": "b" * 40}, {"conclusion": "neutral"}, {"id": "5"}])

@@ -11,8 +11,8 @@ import pytest
 from app.domain.errors import Fenced, Halt, Park, Reason, Refused, Waiting
 from app.domain.event import Person, Repository
 from app.domain.run import Run, Wait
-from app.domain.state import State
-from tests.fakes.github import FakeReader
+from app.domain.state import Kind, State
+from tests.fakes.github import FakeComment, FakeReader
 from tests.worker.desk.made import FILES, Office, event, new_run, office
 from worker.desk.stages.admit import admit
 
@@ -241,3 +241,61 @@ def test_a_lost_lease_goes_through() -> None:
     desk.hold.lost = True
     with pytest.raises(Fenced):
         admit(desk.kit())(new_run())
+
+
+def test_a_command_needs_no_label_and_gets_no_second_reaction() -> None:
+    desk = office()
+    desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("bug",))
+    run = admit(desk.kit())(replace(new_run(), word="fix"))
+    assert run.state is State.PREPARE and desk.hub.reactions == set()
+    assert set(desk.hub.issues[1].labels) == {"agent:running", "bug"}
+
+
+@pytest.mark.parametrize(("login", "allowed"), [("alice", True), ("bob", True), ("dave", False)])
+def test_an_explanation_is_for_triage_too_and_shows_no_label(login: str, allowed: bool) -> None:
+    desk = office()
+    run = replace(new_run(), kind=Kind.EXPLAIN, word="explain", requester=Person(0, login))
+    desk.events["issue:5:1:9:now"] = replace(event(), body="")  # nothing to hold it against
+    if not allowed:
+        assert refusal(desk, run).record.reason is Reason.REFUSED_ROLE
+        return
+    run = admit(desk.kit())(run)
+    assert run.state is State.PREPARE and run.status_comment == 0
+    assert desk.hub.comments == [] and desk.hub.issues[1].labels == ("agent:fix", "bug")
+
+
+@pytest.mark.parametrize(
+    ("word", "config", "labels", "asks"),
+    [
+        ("", b"", ("agent:fix",), False),
+        ("fix", b"", (), False),
+        ("plan", b"", (), True),
+        ("fix", b"plan_approval: true\n", (), True),
+        ("fix", b"", ("Agent:Large",), True),
+    ],
+)
+def test_when_a_plan_has_to_be_approved(
+    word: str, config: bytes, labels: tuple[str, ...], asks: bool
+) -> None:
+    desk = office()
+    if config:
+        with_config(desk, config)
+    desk.hub.issues[1] = replace(desk.hub.issues[1], labels=labels)
+    contract = admit(desk.kit())(replace(new_run(), word=word)).contract
+    assert contract is not None and contract.plan_approval == asks
+    assert contract.limits.files == (40 if "Agent:Large" in labels else 8)
+
+
+def test_only_this_issues_comments_are_adopted_and_only_by_link() -> None:
+    desk = office()
+    place = "https://github.com/acme/widgets/issues/1#issuecomment-"
+    for number, issue in ((51, 1), (52, 1), (53, 2)):
+        one = FakeComment(number, issue, f"words of {number}", False, Person(9, "zed"))
+        desk.hub.comments.append(one)
+    text = f"/agent fix as in {place}51 and {place}53 and {place}54"
+    desk.events["issue:5:1:9:now"] = replace(event(), text=text)
+    contract = admit(desk.kit())(replace(new_run(), word="fix")).contract
+    assert contract is not None
+    body = contract.request.body
+    assert "words of 51" in body and "words of 52" not in body and "words of 53" not in body
+    assert contract.request.adopted == ("#issuecomment-51",)

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from app.domain import report
+from app.domain.check import Failure
 from app.domain.errors import Halt, IntegrityError, Park, Reason
 from app.domain.event import Person, Repository
-from app.domain.evidence import Result
+from app.domain.evidence import Holds, Result
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop, RepoConfig
 from app.domain.run import Run
@@ -27,6 +29,7 @@ from tests.standins.github_world import REPO, Acme
 from tests.worker.desk.made import AFTER, SIGNER, Office, new_run, office, ready
 from tests.worker.desk.mortal import Killed, Mortal
 from tests.worker.desk.ways import access_to
+from worker.attest import bundle, examine
 from worker.attest.verify import public_key, subjects, verify
 from worker.desk.stages.publish import publish
 
@@ -126,6 +129,45 @@ def test_the_signed_statement_names_commit_and_tree_and_is_kept_by_its_hash(worl
     assert subjects(statement) == (TREE, run.publication.commit)
     assert kept in made.hub.pull(REPO, run.publication.pull)["body"]
     assert kept in json.dumps(made.hub.check_runs(REPO, run.publication.commit))
+
+
+def test_both_statements_and_the_bundle_belong_together(world: Acme) -> None:
+    made = scene(world)
+    made.desk.hold.note(Kept.CHECK, {"check": "tests", "phase": "verify", "result": {}})
+    run = made.publish()
+    kept = made.desk.hold.intents["statement"]
+    (check,) = made.hub.check_runs(REPO, run.publication.commit)
+    lines = report.statements_in(check["output"]["text"])
+    assert "\n".join(lines).encode() == made.desk.hold.blobs[kept["envelopes"]]
+    found, signed = examine.signatures(
+        [json.loads(line) for line in lines], public_key(SIGNER.public_pem)
+    )
+    assert found.standing is Holds.HOLDS and signed is not None
+    whole = examine.whole(signed, bundle.read(made.desk.hold.blobs[kept["bundle"]]))
+    assert whole.standing is Holds.HOLDS
+    marker, text = report.body_marker(made.hub.pull(REPO, run.publication.pull)["body"])
+    assert marker == report.Marker(
+        TREE, run.publication.commit, kept["envelope"], kept["bundle"], text
+    )
+
+
+def test_a_journal_that_was_touched_is_signed_by_nobody(world: Acme) -> None:
+    made = scene(world)
+    made.desk.journal_fault = "journal entry 1-0 does not follow from the one before it"
+    with pytest.raises((IntegrityError, Halt), match="journal"):
+        made.publish()
+    assert made.agent_refs() == [] and made.hub.pulls(REPO) == []
+
+
+def test_failures_stand_at_their_file_and_line(world: Acme) -> None:
+    made = scene(world, Result.FAILED)
+    failures = tuple(Failure(f"t{n}", "E", "m", "src/widgets.py", n) for n in range(60))
+    last = made.run.attempts[-1]
+    results = (replace(last.results[0], failures=failures),)
+    made.run = replace(made.run, attempts=(replace(last, results=results),))
+    run = made.publish()
+    (check,) = made.hub.check_runs(REPO, run.publication.commit)
+    assert check["output"]["annotations_count"] == 60
 
 
 def test_every_token_is_least_and_ended(world: Acme) -> None:

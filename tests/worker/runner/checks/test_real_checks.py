@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from app.domain.check import Check, CheckResult, Standing
+from app.domain.check import Check, CheckResult, Counts, Standing
 from app.domain.recognise import recognise
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import File, MemoryObjects
@@ -88,6 +88,30 @@ def test_a_wrong_candidate_fails_with_its_failure_in_structure(bench: Bench) -> 
         "src/shop/price.py",
         2,
     )
+
+
+WORDS = Check("words", ("python3", "-m", "pytest", "-v"), {"PYTHONPATH": "src"}, timeout=60)
+BROKEN: Mapping[str, File] = {
+    "src/shop/price.py": b"def total(prices):\n    return prices[0] + sum(prices[1:])\n"
+}
+ENDED: Mapping[str, File] = {"src/shop/__init__.py": b"import os\nos._exit(0)\n"}
+
+
+@pytest.mark.parametrize("check", [WORDS, replace(WORDS, argv=("sh", "-euc", "pytest -v"))])
+def test_without_a_report_the_real_output_is_read(bench: Bench, check: Check) -> None:
+    good = bench.certified({"README.md": b"more\n"}, check)
+    assert (good.standing, good.counts, good.parsed) == (Standing.PASSED, Counts(3, 0, 0), "pytest")
+    assert good.comparison is not None and good.cases
+    bad = bench.certified(BROKEN, check)
+    assert (bad.standing, bad.reason) == (Standing.FAILED, "exit 1")
+    assert bad.comparison is not None
+    assert bad.comparison.newly_failing == (EMPTY,)
+    (failure,) = bad.failures
+    assert (failure.file, failure.line, failure.error) == ("src/shop/price.py", 2, "IndexError")
+    assert failure.context[1] == "> 2 |     return prices[0] + sum(prices[1:])"
+    silent = bench.certified(ENDED, check)
+    assert (silent.standing, silent.parsed) == (Standing.UNAVAILABLE, "")
+    assert silent.reason == "exit 0, but nothing says which tests ran"
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,64 @@ def test_a_broken_report_is_not_replaced_by_words_but_they_say_what_failed(bench
     assert (failed.cases, failed.parsed) == ("", "pytest")
 
 
+SARIF = b'{"version": "2.1.0", "runs": [{"results": [%s]}]}'
+RESULT = (
+    b'{"ruleId": "R1", "level": "%s", "message": {"text": "bad"}, "locations": '
+    b'[{"physicalLocation": {"artifactLocation": {"uri": "t.py"}, "region": {"startLine": 1}}}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "report", "standing", "reason", "counts", "tests"),
+    [
+        (0, b"TAP version 13\n1..2\nok 1 - a\nok 2 - b\n", PASSED, "", Counts(2, 0, 0), []),
+        (1, b"1..1\nnot ok 1 - a\n", FAILED, "exit 1", Counts(0, 1, 0), ["a"]),
+        (
+            0,
+            b"1..1\nnot ok 1 - a\n",
+            UNAVAILABLE,
+            "exit code and report disagree",
+            Counts(0, 1, 0),
+            ["a"],
+        ),
+        (0, b"1..0 # SKIP none\n", FAILED, "no tests ran", Counts(0, 0, 0), []),
+        (0, b"ok 1 - a\nok 2 - b\n", UNAVAILABLE, "exit 0 without a readable report", None, []),
+        (0, SARIF % b"", PASSED, "", None, []),
+        (0, SARIF % (RESULT % b"note"), PASSED, "", None, []),
+        (1, SARIF % (RESULT % b"warning"), FAILED, "exit 1", None, ["t.py: R1"]),
+        (
+            0,
+            SARIF % (RESULT % b"error"),
+            UNAVAILABLE,
+            "exit code and report disagree",
+            None,
+            ["t.py: R1"],
+        ),
+        (0, b'{"runs": []}', UNAVAILABLE, "exit 0 without a readable report", None, []),
+        (
+            0,
+            (SARIF % (RESULT % b"error"))[:-3],
+            UNAVAILABLE,
+            "exit 0 without a readable report",
+            None,
+            [],
+        ),
+    ],
+)
+def test_a_report_may_be_tap_or_sarif(
+    bench: Bench,
+    code: int,
+    report: bytes,
+    standing: Standing,
+    reason: str,
+    counts: Counts | None,
+    tests: list[str],
+) -> None:
+    result = bench.on_base(ended(code, report=report))
+    assert (result.standing, result.reason, result.counts) == (standing, reason, counts)
+    assert [one.test for one in result.failures] == tests
+
+
 def test_log_tail_and_cases_are_kept(bench: Bench) -> None:
     outcome = ended(
         1, b"\x1b[31mred\xff\n" + b"x\n" * 5_000, b"caf\xe9\x00", junit({"t.py::a": "no"})
@@ -278,7 +336,7 @@ def test_the_job_is_the_check_and_nothing_else(bench: Bench) -> None:
     bench.on_base(GOOD)
     kind, run, job, files = bench.sandbox.ran[0]
     assert (kind, run, files["t.py"]) == ("certify", "run1", b"1")
-    assert job == Job(CHECK.argv, {"A": "1"}, "", "r.xml", 300)
+    assert job == Job(CHECK.argv, {"A": "1"}, "", "r.xml", 300, name="tests")
     assert job_of(CHECK, ("x",), 5).seconds == 5
     assert job_of(CHECK, ("x",), 500).seconds == 300
 

@@ -175,9 +175,9 @@ def test_a_template_without_words_narrows_nothing() -> None:
 
 
 def test_an_unheard_of_limit_is_named_and_a_small_output_is_shown_whole(bench: Bench) -> None:
-    bench.outcome = ended(1, b"why", limit="inodes")
+    bench.outcome = ended(1, b"why", limit="heat")
     _, text = bench.selected.run_selected(replace(CHECK, report=""), ["t.py"], bench.base, 30)
-    assert "hit its inodes limit" in text
+    assert "its heat limit was hit" in text
     assert text.endswith("why")
 
 
@@ -186,3 +186,12 @@ def test_many_changed_files_get_a_new_box(bench: Bench) -> None:
     bench.selected.run_selected(CHECK, ["t.py"], bench.base, 60)
     bench.selected.run_selected(CHECK, ["t.py"], many, 60)
     assert len(bench.sandbox.boxes) == 2
+
+
+def test_a_linters_findings_are_told_with_the_lines_they_are_about(bench: Bench) -> None:
+    lint = replace(CHECK, argv=("ruff", "check", "."), selector=(), report="")
+    tree = bench.objects.tree({"t.py": b"import os\n"})
+    bench.sandbox.acts = lambda _job, _files: ended(1, b"t.py:1:8: F401 [*] `os` imported\n")
+    result, text = bench.selected.run_selected(lint, ["t.py"], tree, 60)
+    assert (result.parsed, result.failures[0].test) == ("ruff", "t.py: F401")
+    assert "FAILED t.py: F401 at t.py:1\n  F401: `os` imported\n    > 1 | import os\n" in text

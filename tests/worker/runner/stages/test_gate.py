@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from app.domain.check import Outcome, Standing
-from app.domain.edit import FILE, Candidate, Change
+from app.domain.edit import FILE, LINK, Candidate, Change
 from app.domain.errors import Halt, HaltRecord, Reason
 from app.domain.evidence import Finding, Result
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH
 from app.domain.run import Run
-from app.domain.state import Signal, State
+from app.domain.state import Kind, Signal, State
 from tests.fakes.sandbox import ended
 from tests.worker.runner.checks.reports import ran
 from tests.worker.runner.stages.runs import FILES, OWN_SECRET, World, with_sentinels
@@ -436,3 +436,85 @@ def test_a_new_module_that_shadows_another_is_a_referee(world: World) -> None:
 
 def texts(finding: Finding) -> list[str]:
     return [*finding.exhibits, *(text for part in finding.parts for text in texts(part))]
+def test_somebody_elses_secret_is_said_and_not_quoted(world: World) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    line = f"import os; os._exit(0); KEY = '{secret}'\n".encode()
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n" + line, conftest_py=line)
+    done = gate(world.kit())(replace(run, kind=Kind.VERIFY))
+    assert done.verdict is not None
+    text = str(done.verdict.findings)
+    assert secret not in text
+    assert secret[:20] not in text
+    assert "`pkg/a.py` adds what looks like a secret: GitHub token." in text
+    assert "`pkg/a.py` line 2 ends the process or arranges its end: (not shown)" in text
+
+
+def test_a_link_among_the_tests_of_somebody_elses_change_never_passes(world: World) -> None:
+    run = replace(world.prepared(), kind=Kind.VERIFY)
+    link = (LINK, b"test_a.py")
+    tree = world.objects.tree({**FILES, "pkg/a.py": b"two\n", "tests/data": link})
+    changes = (Change("pkg/a.py", FILE, world.hold.put(b"two\n")),)
+    run = verify(world.kit())(replace(run, candidate=Candidate(tree, changes)))
+    assert run.results[0].standing is Standing.PASSED
+    done = gate(world.kit())(replace(run, state=State.GATE))
+    assert done.verdict is not None
+    assert done.verdict.result is not Result.PASSED
+    assert "base" in done.verdict.wall
+
+
+NARROW = b"""version: 1
+checks:
+  - name: tests
+    run: python3 -m pytest
+    report: r.xml
+    selector: python3 -m pytest {tests}
+"""
+
+
+@pytest.mark.parametrize("ms", [5, 200_000])
+def test_a_long_check_is_narrowed_to_the_sentinels_and_some_of_its_tests(ms: int) -> None:
+    world = World({**FILES, CONFIG_PATH: NARROW})
+    world.says(lambda files: replace(suite(files), ms=ms))
+    done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PASSED
+    argv = world.sandbox.ran[-1][2].argv
+    if ms == 5:
+        assert argv == ("sh", "-euc", "python3 -m pytest")
+    else:
+        assert argv[3].startswith("tests/test_")
+        assert (*argv[:3], *argv[4:]) == ("python3", "-m", "pytest", A)
+
+
+def test_red_to_green_is_narrowed_to_the_tests_of_the_change() -> None:
+    world = World({**FILES, CONFIG_PATH: NARROW})
+    world.says(with_new)
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", tests__test_new_py=b"x\n")
+    gate(world.kit())(run)
+    red = [ran[2].argv for ran in world.sandbox.ran if ran[3].get("pkg/a.py") == b"one\n"]
+    assert red[-1] == ("python3", "-m", "pytest", OLD, NEW)
+
+
+def test_without_test_ids_red_to_green_says_that_it_cannot_tell() -> None:
+    config = b"checks:\n- {name: tests, run: ./check}\n"
+    world = World({**FILES, CONFIG_PATH: config})
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", tests__test_new_py=b"x\n")
+    done = gate(world.kit())(run)
+    said = claims(done)["Tests of the change ran over the base's sources"]
+    assert said[0] == "unknown"
+    assert "could not be told apart" in said[1]
+
+
+def test_a_change_of_tests_alone_proves_nothing() -> None:
+    world = World()
+
+    def green(files: Mapping[str, bytes]) -> Outcome:
+        cases = with_sentinels(files, {A: ""})
+        return ran(int(any(cases.values())), cases)
+
+    world.says(green)
+    run = verified(world, world.prepared(), tests__test_a_py=b"def test_a(): return 1\n")
+    done = gate(world.kit())(run)
+    idle = claims(done)["Tests of the change need the change"]
+    assert A in idle[1]
+    assert "red" not in phases(world)

@@ -197,3 +197,15 @@ def test_a_run_without_a_contract_is_a_bug() -> None:
     world = World()
     with pytest.raises(LookupError):
         prepare(world.kit())(replace(world.run(), contract=None))
+
+
+def test_the_next_run_on_the_same_base_measures_and_pays_nothing() -> None:
+    first, second = World(), World()
+    first.says(lambda _files: GOOD)
+    before = prepare(first.kit())(first.run())
+    second.hold.memory, second.hold.blobs = first.hold.memory, first.hold.blobs
+    run = prepare(second.kit())(second.run())
+    assert second.sandbox.ran == []
+    assert run.baseline == tuple(replace(one, cached=True) for one in before.baseline)
+    assert run.spend.sandbox_ms == 0
+    assert [e.data["phase"] for e in second.hold.entries() if e.kind is Kept.CHECK] == ["baseline"]

@@ -135,29 +135,43 @@ def test_quick_checks_run_first_and_paths_skip() -> None:
 QUICK = b"checks:\n- {name: tests, run: x, report: r.xml}\n- {name: lint, run: y, tier: quick}\n"
 
 
-def linted(world: World, base: int, candidate: int) -> Run:
-    """The run after its verify stage, where the quick check ends with these codes."""
+def linted(world: World, base: Outcome, candidate: Outcome) -> Run:
+    """The run after its verify stage, where the quick check ends like this."""
 
     def acts(job: Job, files: Mapping[str, bytes]) -> Outcome:
         if job.report:
             return by_content(files)
-        return ended(candidate if files["pkg/a.py"] == b"two\n" else base)
+        return candidate if files["pkg/a.py"] == b"two\n" else base
 
     world.sandbox.acts = acts
     return verify(world.kit())(world.changed(world.prepared(), pkg__a_py=b"two\n"))
 
 
 def test_a_quick_check_that_fails_keeps_the_slow_ones_from_running() -> None:
-    run = linted(World({**FILES, CONFIG_PATH: QUICK}), base=0, candidate=1)
+    run = linted(World({**FILES, CONFIG_PATH: QUICK}), ended(0), ended(1))
     assert [(one.check, one.standing, one.reason) for one in run.results] == [
         ("lint", Standing.FAILED, "exit 1"),
         ("tests", Standing.SKIPPED, "quick check lint failed"),
     ]
 
 
-def test_a_quick_check_that_fails_on_the_base_stops_nothing_and_is_not_repaired() -> None:
-    world = World({**FILES, CONFIG_PATH: QUICK})
-    run = linted(world, base=1, candidate=1)
+ONE = b"pkg/a.py:1:1: F401 `os` imported but unused\nFound 1 error.\n"
+TWO = ONE.replace(b"Found 1 error", b"pkg/a.py:2:1: F401 `re` imported but unused\nFound 2 errors")
+
+
+def test_a_quick_check_that_fails_on_more_lines_than_on_the_base_stops_the_others() -> None:
+    config = QUICK.replace(b"run: y", b"run: ruff check")
+    run = linted(World({**FILES, CONFIG_PATH: config}), ended(1, ONE), ended(1, TWO))
+    assert [one.standing for one in run.results] == [Standing.FAILED, Standing.SKIPPED]
+
+
+@pytest.mark.parametrize("log", [b"", ONE])
+def test_a_quick_check_that_fails_on_the_base_stops_nothing_and_is_not_repaired(
+    log: bytes,
+) -> None:
+    config = QUICK.replace(b"run: y", b"run: ruff check") if log else QUICK
+    world = World({**FILES, CONFIG_PATH: config})
+    run = linted(world, ended(1, log), ended(1, log))
     assert [(one.check, one.standing) for one in run.results] == [
         ("lint", Standing.FAILED),
         ("tests", Standing.PASSED),

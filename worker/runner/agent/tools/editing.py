@@ -48,6 +48,11 @@ def edit(bench: Bench, arguments: Mapping[str, Any]) -> Answer:
     outside = [path for path in paths if not _declared(bench, plan, path, edits)]
     if outside:
         return _outside(bench, plan, outside)
+    return proposed(bench, plan, edits)
+
+
+def proposed(bench: Bench, plan: Plan, edits: Sequence[Edit]) -> Answer:
+    """Edits whose paths the plan declares, through the gates of content, git and size."""
     try:
         written = editing.apply(edits, lambda path: bench.views.read(bench.tree, path))
     except EditRefused as wrong:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from app.domain.check import Counts, Failure
 from worker.runner.checks.parsers.log import Log
-from worker.runner.checks.parsers.record import Found, failure, merged, told
+from worker.runner.checks.parsers.record import FAILURES_READ, Found, failure, merged, told
 
 _JAVAC = re.compile(r"^(\S.*?\.(?:java|kt)):(\d+): error: (.+)$")
 _MAVEN = re.compile(r"^\[ERROR\] (\S+\.(?:java|kt)):\[(\d+),(\d+)\] (?:error: )?(.+)$")
@@ -52,7 +53,7 @@ def _compiler(log: Log) -> Iterator[Failure]:
 
 def _surefire(log: Log) -> Found:
     totals = [m for line in log.lines if "Tests run:" in line and (m := _TOTAL.match(line))]
-    failures = list(_tests(log))
+    failures = list(islice(_tests(log), FAILURES_READ))
     if not totals:
         nothing = any(line.endswith(_NO_TESTS) for line in log.lines)
         return Found(tuple(failures), ran=False) if nothing else told(failures)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from app.domain.check import Counts, Failure
 from worker.runner.checks.parsers.frames import NOWHERE, frames, javascript, raised
 from worker.runner.checks.parsers.log import Log
-from worker.runner.checks.parsers.record import NOTHING, Found, failure, told
+from worker.runner.checks.parsers.record import FAILURES_READ, NOTHING, Found, failure, told
 
 _SUITE = re.compile(r"^(?:FAIL|PASS) (?:[\w@-]+ )?(\S+\.\w+)(?: \(.*\))?$")
 _BULLET = re.compile(r"^ {2}● (.+)$")
@@ -26,7 +27,7 @@ _NOTHING = "No tests found, exiting with code "
 def parse(log: Log) -> Found:
     """The bullets; jest repeats them all in a summary when there are many suites."""
     counts = _counts(log.lines)
-    failures = list(_bullets(log))
+    failures = list(islice(_bullets(log), FAILURES_READ))
     if counts is None and any(line.startswith(_NOTHING) for line in log.lines):
         return Found(tuple(failures), Counts(0, 0, 0), ran=False)
     return told(failures, counts) if failures or counts else NOTHING

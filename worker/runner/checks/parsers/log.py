@@ -10,9 +10,9 @@ from typing import IO
 
 from worker.runner.checks.output import readable
 
-HEAD = 3 << 20  # bytes kept of one stream's start
-TAIL = 6 << 20  # and of its end: the verdict stands there
-LINES_MOST = 100_000  # of all streams; the first third and the last two are kept
+HEAD = 2 << 20  # bytes kept of one stream's start
+TAIL = 4 << 20  # and of its end: the verdict stands there
+LINES_MOST = 60_000  # of all streams; the first third and the last two are kept
 LINE_CAP = 1_000  # characters
 JSON_CAP = 64_000  # of a line that is a JSON object
 CHUNK = 1 << 16

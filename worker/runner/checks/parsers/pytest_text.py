@@ -10,12 +10,14 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from app.domain.check import Case, CaseStatus, Counts, Failure
 from worker.runner.checks.parsers.log import Log
 from worker.runner.checks.parsers.record import Found, failure, merged, status_of, told
 from worker.runner.checks.parsers.trace import failure_of
 
+BLOCKS_MOST = 1_000
 TEXT_CAP = 400  # lines of one block that are looked at
 
 _START = re.compile(r"^=+ test session starts =+$")
@@ -41,7 +43,7 @@ _VERBOSE = re.compile(
 _PARALLEL = re.compile(
     r"^\[gw\d+\] (?:\[ *\d+%\] )?(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S.*)$"
 )
-_DOTS = re.compile(r"^(?:\S+ )?([.FEsxX]+)\s*(?:\[\s*\d+%\])?$")
+_DOTS = re.compile(r"^(?:\S+ )?([.FEsxX]+)\s*\[\s*(\d+)%\]$")
 _RUNNING = re.compile(r"^(\S+\.py::\S.*) $")
 _NODE = re.compile(r"^\S+\.\w+(?:::|$)")
 _USAGE = re.compile(r"^(?:ERROR|[\w./-]*: error): (.+)$")
@@ -81,14 +83,14 @@ def _sessions(lines: Sequence[str]) -> Iterator[Sequence[str]]:
 def _session(lines: Sequence[str], log: Log) -> Found:
     end, counts = _totals(lines)
     listed = _listed(lines, end)
-    blocks = list(_blocks(lines[:end], log))
+    blocks = list(islice(_blocks(lines[:end], log), BLOCKS_MOST))
     failures = _failures(listed, blocks, log) if listed else [one for _, one in blocks]
     cases = tuple(_cases(lines))
     if counts is None:
         failures += _cut_short(lines, log, cases)
         counts = _dotted(lines) if log.exit_code == 0 else None
     if not failures and log.exit_code:
-        failures = list(_usage(lines, log))
+        failures = list(islice(_usage(lines, log), 20))
     return told(failures, counts, cases)
 
 
@@ -223,10 +225,14 @@ def _cases(lines: Sequence[str]) -> Iterator[Case]:
 
 
 def _dotted(lines: Sequence[str]) -> Counts | None:
-    """What the progress line counts, for a run that was told to print no summary."""
-    marks = "".join(match[1] for line in lines if (match := _DOTS.match(line)))
-    if not marks:
+    """What the progress line counts, for a run that was told to print no summary.
+
+    Only where it came to its end: what stops on the way has not run its tests.
+    """
+    found = [match for line in lines if line.endswith("%]") and (match := _DOTS.match(line))]
+    if not found or found[-1][2] != "100":
         return None
+    marks = "".join(match[1] for match in found)
     failed = marks.count("F") + marks.count("E")
     skipped = marks.count("s") + marks.count("x")
     return Counts(len(marks) - failed - skipped, failed, skipped)
@@ -262,7 +268,7 @@ def _usage(lines: Sequence[str], log: Log) -> Iterator[Failure]:
             yield failure("", match[1], match[2], status="error")
         elif match := _COVERAGE.match(line):
             yield failure("", "coverage", line.removeprefix("FAIL ").removeprefix("ERROR: "))
-        elif match := _USAGE.match(line):
+        elif (match := _USAGE.match(line)) and not match[1].startswith("usage: "):
             missing = _MISSING.search(match[1])
             file = log.place(missing[1]) if missing else ""
             yield failure("", "UsageError", match[1], file, status="error")

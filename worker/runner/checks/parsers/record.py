@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from app.domain.check import Case, CaseStatus, Counts, Failure
 from worker.runner.checks.output import shortened
@@ -52,7 +53,7 @@ def failure(
         file=shortened(file, NAME_CAP),
         line=int(line or 0),
         column=int(column or 0),
-        trace=tuple(shortened(text.rstrip()) for text in trace)[:TRACE_KEPT],
+        trace=tuple(shortened(text.rstrip()) for text in trace if text.strip())[:TRACE_KEPT],
         status=status,
     )
 
@@ -69,7 +70,7 @@ def told(
     ran: bool | None = None,
 ) -> Found:
     """A `Found` without repeats; cases stay only where they are as many as the counts say."""
-    kept = tuple(dict.fromkeys(failures))[:FAILURES_READ]
+    kept = tuple(dict.fromkeys(islice(failures, 2 * FAILURES_READ)))[:FAILURES_READ]
     each = tuple(cases)
     if counts is None or len({case.id for case in each}) != counts.total:
         each = ()
@@ -98,10 +99,17 @@ def merged(found: Iterable[Found]) -> Found:
 
 
 def bounded(failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """The first failures, at most 12 of 8 trace lines, 8,000 characters in all (B10)."""
+    """The first failures, at most 12 of 8 trace lines, 8,000 characters in all (B10).
+
+    More tests than that are taken by name: parallel runs end in any order, and two runs of the
+    same failures must keep the same ones.
+    """
+    given = list(failures)
+    if len(given) > FAILURES_KEPT and all(one.test for one in given):
+        given.sort(key=lambda one: one.test)
     kept: list[Failure] = []
     room = TEXT_KEPT
-    for one in failures:
+    for one in given:
         size = _size(one)
         if size > room and one.trace:
             one = replace(one, trace=one.trace[-2:])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from app.domain.check import Failure
 from worker.runner.checks.parsers.log import Log
-from worker.runner.checks.parsers.record import NOTHING, Found, failure, tally, told
+from worker.runner.checks.parsers.record import FAILURES_READ, NOTHING, Found, failure, tally, told
 
 _NUMBERED = re.compile(r"^ {2}(\d+)\) (.+)$")
 _TOTAL = re.compile(
@@ -35,7 +35,7 @@ def rspec(log: Log) -> Found:
         return NOTHING
     total, failed, pending, outside = (int(totals[-1][n] or 0) for n in (1, 2, 3, 4))
     counts = tally(total - failed - pending, failed + outside, pending).counts
-    return told((*_loading(log), *_examples(log)), counts)
+    return told((*islice(_loading(log), 50), *islice(_examples(log), FAILURES_READ)), counts)
 
 
 def _loading(log: Log) -> Iterator[Failure]:

@@ -18,7 +18,10 @@ _LINT = re.compile(r"rust-clippy/\S+#(\w+)|`-[DF] ([\w:-]+)`|`#\[(?:deny|forbid)
 _TARGETS = re.compile(r"^\d+ targets? failed:$")
 _CLOSING = ("could not compile", "aborting due to", "test failed, to rerun", "doctest failed")
 _TEST = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b")
-_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;")
+_BEGUN = re.compile(r"^running (\d+) tests?$")
+_RESULT = re.compile(
+    r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;(?: (\d+) measured;)?"
+)
 _STDOUT = re.compile(r"^---- (.+) stdout ----$")
 _PANIC = re.compile(r"^thread '.+?'(?: \(\d+\))? panicked at (?:'(.*)', )?(.+?):(\d+):(\d+):?$")
 _CALM = re.compile(r"^note: test did not panic as expected(?: at (.+?):(\d+):(\d+))?$")
@@ -109,6 +112,7 @@ def _tests(log: Log) -> Found:
     cases: list[Case] = []
     totals = [0, 0, 0]
     seen = printed = False
+    begun = 0
     for line in log.lines:
         printed = bool(_stdout(line)) or (printed and not line.startswith("test result: "))
         if not printed and line.startswith("test ") and (match := _TEST.match(line)):
@@ -116,11 +120,18 @@ def _tests(log: Log) -> Found:
         elif line.startswith("test result: ") and (match := _RESULT.match(line)):
             seen = True
             totals = [one + int(match[n + 1]) for n, one in enumerate(totals)]
-    counts = Counts(*totals) if seen else None
+            totals[0] += int(match[4] or 0)  # a benchmark
+        elif not printed and line.startswith("running ") and (match := _BEGUN.match(line)):
+            begun += int(match[1])
+    cut = max(0, begun - sum(totals))  # a test that ends the process takes the others with it
+    counts = Counts(totals[0], totals[1] + cut, totals[2]) if seen else None
     blocks = dict(_blocks(log))
     failed = [case.id for case in cases if case.status is CaseStatus.FAILED]
     names = dict.fromkeys([*failed, *blocks])
-    return told([_failure(name, blocks.get(name, ()), log) for name in names], counts, cases)
+    failures = [_failure(name, blocks.get(name, ()), log) for name in names]
+    if cut:
+        failures.append(failure("", "cut off", f"{cut} tests began and have no result"))
+    return told(failures, counts, cases)
 
 
 def _blocks(log: Log) -> Iterator[tuple[str, Sequence[str]]]:

@@ -29,8 +29,9 @@ def parse(log: Log) -> Found:
 def read(document: object, log: Log) -> Found:
     """The same of a document that is parsed already."""
     runs = _field(document, "runs")
-    if not isinstance(runs, list):
-        return NOTHING
+    ran = isinstance(runs, list) and any(isinstance(_field(run, "results"), list) for run in runs)
+    if not ran:
+        return NOTHING  # nothing was analysed
     return told((one for run in runs for one in _results(run, log)), ran=True)
 
 
@@ -53,6 +54,7 @@ def _results(run: object, log: Log) -> Iterator[Failure]:
             log.place(path),
             _number(_field(region, "startLine")),
             _number(_field(region, "startColumn")),
+            status="error" if level == "error" else "failed",
         )
 
 

@@ -11,7 +11,8 @@ from worker.runner.checks.parsers.frames import NOWHERE, javascript, raised
 from worker.runner.checks.parsers.log import Log
 from worker.runner.checks.parsers.record import NOTHING, Found, failure, told
 
-_POINT = re.compile(r"^( *)(not ok|ok)\b *(\d+)?(?: - | )?(.*?)(?:\s+# (SKIP|TODO)\b.*)?$", re.I)
+_POINT = re.compile(r"^( *)(not ok|ok)\b *(\d+)?(?: - | )?(.*)$")
+_DIRECTIVE = re.compile(r"(?:^| )# (SKIP|TODO)\b", re.I)
 _SUBTEST = re.compile(r"^( *)# Subtest: (.+)$")
 _PLAN = re.compile(r"^1\.\.(\d+)(?:\s+#.*)?$")
 _YAML = re.compile(r"^ *(error|message|code|name|type|failureType|location|file|line|at): (.*)$")
@@ -49,9 +50,11 @@ def parse(log: Log) -> Found:
     cases = [Case(point.name, _status(point)) for point in points]
     counts = _said(log.lines) or _counted(cases)
     top = sum(1 for point in points if " > " not in point.name)
-    if planned is not None and top < planned and bail is None:
-        failures.append(failure("", "plan", f"{planned} tests were planned, {top} were run"))
-        counts = Counts(counts.passed, counts.failed + planned - top, counts.skipped)
+    lost = max(0, planned - top) if planned is not None else 1
+    if lost and bail is None:
+        plan = "no plan, so it was cut off" if planned is None else f"{planned} tests were planned"
+        failures.append(failure("", "plan", f"{plan}; {top} were run"))
+        counts = Counts(counts.passed, counts.failed + lost, counts.skipped)
     return told(failures, counts, cases)
 
 
@@ -66,10 +69,12 @@ def _points(lines: Sequence[str]) -> tuple[list[_Point], int | None]:
             depth = len(match[1])
             while above and above[-1][0] >= depth:
                 above.pop()
-            name = match[4].replace("\\#", "#").strip() or f"test {match[3] or len(found) + 1}"
+            directive = _DIRECTIVE.search(match[4])
+            said = match[4][: directive.start()] if directive else match[4]
+            name = said.replace("\\#", "#").strip() or f"test {match[3] or len(found) + 1}"
             whole = " > ".join([*(each for _, each in above[-20:]), name])
-            word = (match[5] or "").upper()
-            found.append(_Point(whole, match[2].lower() == "ok", word))
+            word = directive[1].upper() if directive else ""
+            found.append(_Point(whole, match[2] == "ok", word))
         elif text.startswith("# Subtest: ") and (match := _SUBTEST.match(line)):
             depth = len(match[1])
             while above and above[-1][0] >= depth:

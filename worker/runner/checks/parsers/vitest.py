@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from app.domain.check import Counts, Failure
 from worker.runner.checks.parsers.frames import NOWHERE, frames, javascript, raised
 from worker.runner.checks.parsers.log import Log
-from worker.runner.checks.parsers.record import NOTHING, Found, failure, told
+from worker.runner.checks.parsers.record import FAILURES_READ, NOTHING, Found, failure, told
 
 _FAIL = re.compile(r"^ *FAIL +(?:\|[^|]+\| +)?(\S.*?)(?: \[ (\S+) \])?$")
 _TESTS = re.compile(r"^ +Tests +(.+)$")
@@ -21,7 +22,7 @@ _EMPTY = "No test files found"
 def parse(log: Log) -> Found:
     """The blocks, and the closing table's count of tests."""
     counts = _counts(log.lines)
-    failures = list(_blocks(log))
+    failures = list(islice(_blocks(log), FAILURES_READ))
     if counts is None and any(line.startswith(_EMPTY) for line in log.lines):
         return Found(tuple(failures), Counts(0, 0, 0), ran=False)
     return told(failures, counts) if failures or counts else NOTHING

@@ -1,0 +1,4 @@
+int main(void) {
+    int unused;
+    return 0;
+}

@@ -1,0 +1,4 @@
+package sub
+
+// First returns the first item.
+func First(xs []int) int { return xs[0] }

@@ -1,0 +1,2 @@
+import sys
+import os

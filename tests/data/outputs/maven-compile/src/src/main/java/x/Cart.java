@@ -1,0 +1,7 @@
+package x;
+
+class Cart {
+    String name() {
+        return missing;
+    }
+}

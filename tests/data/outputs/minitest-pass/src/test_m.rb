@@ -1,0 +1,6 @@
+require "minitest/autorun"
+class T < Minitest::Test
+  def test_a
+    assert true
+  end
+end

@@ -1,0 +1,3 @@
+x: int = "a"
+y: str = 3  # type: ignore
+print(z)

@@ -1,0 +1,5 @@
+import nowhere_at_all
+
+
+def test_a():
+    pass

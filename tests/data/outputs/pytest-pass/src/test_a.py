@@ -1,0 +1,2 @@
+def test_a():
+    print("1 failed in 0.1s")

@@ -1,0 +1,2 @@
+require "./nowhere"
+RSpec.describe("a") { it("b") {} }

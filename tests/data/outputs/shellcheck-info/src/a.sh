@@ -1,0 +1,3 @@
+#!/bin/sh
+read -r name
+echo $name

@@ -1,0 +1,8 @@
+package x;
+
+import org.junit.Test;
+
+public class CartTest {
+    @Test
+    public void good() {}
+}

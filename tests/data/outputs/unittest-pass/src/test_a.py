@@ -1,0 +1,6 @@
+import unittest
+
+
+class A(unittest.TestCase):
+    def test_a(self):
+        pass

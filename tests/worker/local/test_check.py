@@ -1,0 +1,145 @@
+"""`patchwarrant check` on real repositories with real containers, and what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.worker.local.world import AFTER, Scene, commit, git, scene
+from tests.worker.sandbox.running import Service, running
+from worker import settings
+from worker.attest import bundle
+from worker.attest.signing import Signer
+from worker.local import check, verify
+
+__all__ = ["running"]
+pytestmark = pytest.mark.docker
+
+RED = "\n\ndef test_negative():\n    assert add(-1, -1) == -2\n"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Scene:
+    return scene(tmp_path)
+
+
+def run(service: Service, *words: str) -> int:
+    return check.main(settings.Door({"PATCHWARRANT_SANDBOX": service.socket}), list(words))
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_fix_passes_and_its_evidence_verifies_and_can_be_repeated(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = made.place.parent / "key.pem"
+    public = made.place.parent / "public.pem"
+    public.write_text(Signer.load(key).public_pem)
+    page = made.place.parent / "page.md"
+    asked = ["main..fix", "--repo", str(made.place), "--key", str(key), "--markdown", str(page)]
+    assert run(running, *asked) == 0
+    words = said(capsys)
+    assert "✔ tests on the change: passed, exit 0, 1 passed" in words
+    assert "fixed (1) tests/test_calc.py::test_add" in words
+    assert "PASSED" in words and made.head in words
+    assert page.read_text().startswith("# Passed on tree ") and "| `tests` |" in page.read_text()
+    again = ["--repo", str(made.place), "--key", str(public), "--rerun"]
+    door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
+    assert verify.main(door, again) == 0
+    assert "✔ The checks, run again here, say the same" in said(capsys)
+    assert git(made.place, "status", "--porcelain") == ""  # nothing is written into it
+
+
+def test_a_change_that_breaks_a_test_does_not_pass(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(made.place, "checkout", "-q", "-b", "wrong", "fix")
+    commit(made.place, {"calc.py": "def add(a, b):\n    return 4\n"}, "Wrong")
+    assert run(running, "fix..wrong", "--repo", str(made.place)) == 1
+    words = said(capsys)
+    assert "newly failing (1) tests/test_calc.py::test_add" in words
+    assert "FAILED" in words and "not signed: give --key FILE" in words
+    kept = made.place / ".git" / "patchwarrant" / f"{git(made.place, 'rev-parse', 'HEAD')}.json"
+    assert bundle.read(kept.read_bytes()).envelopes[0]["signatures"] == []
+
+
+def test_the_base_s_configuration_and_tests_decide_not_the_head_s(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(made.place, "checkout", "-q", "-b", "cheat", "main")
+    commit(
+        made.place,
+        {
+            ".github/agent.yml": "checks: [{name: tests, run: 'true'}]\n",
+            "tests/test_calc.py": "def test_add():\n    pass\n",
+        },
+        "All green",
+    )
+    assert run(running, "main..cheat", "--repo", str(made.place)) == 1
+    words = said(capsys)
+    assert "Touched the referee" in words
+    assert "PASSED" not in words
+
+
+def test_a_base_that_moved_on_is_compared_where_both_parted(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(made.place, "checkout", "-q", "main")
+    commit(made.place, {"README.md": "# Later\n"}, "Later")
+    git(made.place, "checkout", "-q", "fix")
+    other = made.place.parent / "kept.json"
+    assert run(running, "--repo", str(made.place), "--bundle", str(other)) == 0
+    words = said(capsys)
+    assert f"main has moved on since: compared with {made.base[:12]}" in words
+    parts = json.loads(other.read_bytes())["parts"]
+    assert parts["contract"]["base_commit"] == made.base
+    assert "Later" not in words.partition("evidence:")[0].replace("# Later", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["main..nowhere"], "'nowhere' is no commit"),
+        (["main..main"], "Nothing lies between"),
+        (["main..fix", "--key", "/nowhere.pem"], "There is no key /nowhere.pem"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_said(
+    made: Scene,
+    running: Service,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    why: str,
+) -> None:
+    assert run(running, *words, "--repo", str(made.place)) == 2
+    assert why in said(capsys)
+
+
+def test_a_base_without_any_check_shows_the_lines_to_add(
+    tmp_path: Path, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "bare"
+    place.mkdir()
+    git(place, "init", "-q", "-b", "main")
+    commit(place, {"notes.txt": "a\n"}, "Begin")
+    git(place, "checkout", "-q", "-b", "more")
+    commit(place, {"notes.txt": "b\n", "odd \x1b[31m name.txt": AFTER}, "More \x1b[31m")
+    assert run(running, "--repo", str(place)) == 2
+    words = capsys.readouterr().out
+    assert "No check is configured" in words and "checks:" in words
+    assert "\x1b" not in words
+
+
+def test_no_repository_and_no_engine_are_said(
+    tmp_path: Path, made: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    door = settings.Door({"PATCHWARRANT_SANDBOX": str(tmp_path / "none")})
+    assert check.main(door, ["--repo", str(tmp_path)]) == 2
+    assert "is not inside a git repository" in said(capsys)
+    nowhere = {"PATCHWARRANT_SANDBOX": str(tmp_path / "none"), "DOCKER_HOST": "unix:///nowhere"}
+    assert check.main(settings.Door(nowhere), ["main..fix", "--repo", str(made.place)]) == 2
+    assert "The sandbox did not start" in said(capsys)

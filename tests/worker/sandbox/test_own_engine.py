@@ -1,0 +1,56 @@
+"""An engine that is killed in mid-check and comes back, and a runtime that is not the default."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import Unavailable
+from tests.worker.runner.test_boxes import until
+from tests.worker.sandbox.own_engine import OTHER_RUNTIME, own_engine
+from tests.worker.sandbox.running import EMPTY, engine_or_skip, look, service, sh
+from worker.sandbox.image import RECIPE, REPOSITORY, recipe_hash
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+
+def test_f17_and_another_runtime_on_an_engine_that_dies(tmp_path: Path) -> None:
+    engine_or_skip()
+    with own_engine() as engine:
+        engine.load(f"{REPOSITORY}:{recipe_hash(RECIPE)}")
+        choices = {"docker_host": engine.host, "runtime": OTHER_RUNTIME}
+        with service(tmp_path, choices=choices, ahead=1) as started:
+            first = started.client.certify("f17", started.image, sh("exit 4"), EMPTY, look)
+            assert first.exit_code == 4
+            shown = engine.docker("ps", "-q").stdout.split()
+            used = engine.docker("inspect", "-f", "{{.HostConfig.Runtime}}", shown[0].decode())
+            assert used.stdout.strip().decode() == OTHER_RUNTIME
+
+            seen: list[int] = []
+
+            def killing() -> None:
+                if not seen:
+                    seen.append(1)
+                    engine.stop(signal.SIGKILL)
+
+            with pytest.raises(Unavailable):
+                started.client.certify("f17", started.image, sh("sleep 60"), EMPTY, killing)
+            with pytest.raises(Unavailable, match="is it running"):
+                started.client.certify("f17", started.image, sh("exit 0"), EMPTY, look)
+            engine.start()
+
+            def works() -> bool:
+                try:
+                    asked = sh("exit 5")
+                    found = started.client.certify("f17", started.image, asked, EMPTY, look)
+                except Unavailable:
+                    return False
+                return (found.exit_code, found.limit) == (5, "")
+
+            until(works, 60)
+            assert started.stop() == 0
+        with service(tmp_path, choices=choices):
+            left = engine.docker("ps", "-aq", "--filter", "label=patchwarrant.run=f17")
+            assert left.stdout.split() == []

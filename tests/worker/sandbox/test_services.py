@@ -1,0 +1,127 @@
+"""Services beside checks, with a real Redis out of the distribution's packages.
+
+No image registry is needed: the service's image is made here, by a set-up and a commit.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from app.domain.environment_config import ServiceConfig
+from app.domain.errors import Refused
+from app.domain.setup import SetupPlan
+from tests.worker.sandbox.running import engine_or_skip, look, ours, python, tar_of
+from tests.worker.sandbox.setting_up import role
+from worker.runner.boxes import SandboxClient
+from worker.sandbox.services import listening
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+EMPTY = tar_of({})
+NAME = "patchwarrant-test-redis:1"
+ASK = """
+import socket, sys
+with socket.create_connection(("cache", 6379), 5) as s:
+    for line in sys.argv[1:]:
+        s.sendall(line.encode() + b"\\r\\n")
+        sys.stdout.write(s.recv(100).decode())
+"""
+
+
+def docker(*words: str) -> str:
+    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxClient]:
+    engine_or_skip()
+    with role(tmp_path_factory.mktemp("sandbox"), {"PATCHWARRANT_IMAGES": NAME}) as started:
+        base = started.image("")[0]
+        made = started.set_up("redis", base, SetupPlan(packages=("redis-server",)), look)
+        if not made.image:
+            pytest.skip(f"no package of Redis: {made.error}")
+        container = docker("create", made.image, "true")
+        command = 'ENTRYPOINT ["redis-server", "--protected-mode", "no", "--save", ""]'
+        docker("commit", "--change", command, container, NAME)
+        docker("rm", container)
+        yield started
+        docker("rmi", NAME)
+
+
+def environment(client: SandboxClient, **fields: object) -> str:
+    known: dict[str, object] = {"name": "cache", "image": NAME, "port": 6379, "timeout": 30}
+    service = ServiceConfig(**{**known, **fields})  # type: ignore[arg-type]
+    base = client.image("")[0]
+    made = client.set_up("services", base, SetupPlan(services=(service,)), look)
+    assert made.error == ""
+    return made.image
+
+
+def gone(run: str) -> bool:
+    end = time.monotonic() + 15
+    while ours(run) and time.monotonic() < end:
+        time.sleep(0.1)
+    return ours(run) == []
+
+
+def test_a_check_reaches_its_service_by_name_and_nothing_else(client: SandboxClient) -> None:
+    image = environment(client, ready=("redis-cli", "ping"))
+    outcome = client.certify("services-1", image, python(ASK + "\nimport os\n"
+        "print(os.listdir('/sys/class/net'))\n"
+        "try: socket.create_connection(('192.0.2.1', 80), 2)\n"
+        "except OSError as e: print(e.errno)", ), EMPTY, look)  # fmt: skip
+    assert outcome.stdout == b"['lo']\n101\n", outcome
+    asked = python(ASK)
+    asked = type(asked)(**{**asked.__dict__, "argv": (*asked.argv, "PING", "SET a 1", "GET a")})
+    outcome = client.certify("services-1", image, asked, EMPTY, look)
+    assert outcome.stdout == b"+PONG\r\n+OK\r\n$1\r\n1\r\n", outcome
+    assert gone("services-1")
+
+
+def test_each_check_has_services_of_its_own(client: SandboxClient) -> None:
+    image = environment(client)
+    asked = python(ASK)
+    asked = type(asked)(**{**asked.__dict__, "argv": (*asked.argv, "INCR a")})
+    with ThreadPoolExecutor(2) as two:
+        found = [
+            two.submit(client.certify, f"services-2{n}", image, asked, EMPTY, look)
+            for n in range(2)
+        ]
+    assert [one.result().stdout for one in found] == [b":1\r\n", b":1\r\n"]
+
+
+def test_a_box_keeps_its_services_as_long_as_it_lives(client: SandboxClient) -> None:
+    image = environment(client)
+    asked = python(ASK)
+    asked = type(asked)(**{**asked.__dict__, "argv": (*asked.argv, "INCR a")})
+    box = client.open("services-3", image, EMPTY)
+    assert box.run(asked, {}, look).stdout == b":1\r\n"
+    assert box.run(asked, {}, look).stdout == b":2\r\n"
+    box.close()
+    assert gone("services-3")
+
+
+def test_a_service_that_does_not_get_ready_is_named_with_its_last_words(
+    client: SandboxClient,
+) -> None:
+    image = environment(client, port=6380, timeout=2)
+    with pytest.raises(Refused, match=r"'cache' was not ready on port 6380 .*port=6379"):
+        client.certify("services-4", image, python("print(1)"), EMPTY, look)
+    assert gone("services-4")
+
+
+def test_an_image_that_the_operator_did_not_allow_is_refused(client: SandboxClient) -> None:
+    with pytest.raises(Refused, match="not on the operator's list"):
+        environment(client, image="postgres:16")
+
+
+def test_a_listening_socket_is_found_in_the_kernels_table() -> None:
+    table = "  sl  local_address rem_address   st\n   0: 0100007F:18EB 00000000:0000 0A 0\n"
+    assert listening(table, 6379)
+    assert not listening(table.replace(" 0A ", " 01 "), 6379)
+    assert not listening(table, 6380)

@@ -1,0 +1,118 @@
+"""`patchwarrant config`: files in, text out; what it writes can be read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from worker.cli.config import main
+from worker.config_file import config_of
+from worker.settings import Door
+
+WORKFLOW = """
+name: Copilot Setup Steps
+on: workflow_dispatch
+jobs:
+  copilot-setup-steps:
+    runs-on: ubuntu-latest
+    env: {CI: true, TOKEN: "${{ secrets.X }}"}
+    services:
+      postgres:
+        image: postgres:16
+        env: {POSTGRES_PASSWORD: test}
+        ports: ["5432:5432"]
+      odd: {image: x}
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-node@v4
+        with: {node-version: "20"}
+      - uses: some/action@v1
+      - name: system
+        run: |
+          sudo apt-get update
+          sudo apt-get install -y libpq-dev
+      - name: deps
+        working-directory: web
+        run: npm ci
+      - run: echo ${{ github.sha }}
+"""
+
+
+def config(*words: str) -> int:
+    return main(Door({}), list(words))
+
+
+def test_a_set_up_workflow_becomes_keys_and_says_what_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "copilot-setup-steps.yml"
+    file.write_text(WORKFLOW)
+    assert config("import", str(file)) == 0
+    said = capsys.readouterr().out
+    read = config_of(said.encode())
+    assert read.setup is not None
+    assert read.setup.packages == ("nodejs", "npm", "libpq-dev")
+    assert read.setup.run == ("cd web\nnpm ci",)
+    assert read.setup.env == {"CI": "true"}
+    (service,) = read.services
+    assert (service.name, service.port, service.env) == (
+        "postgres",
+        5432,
+        {"POSTGRES_PASSWORD": "test"},
+    )
+    for lost in ("node-version: 20", "some/action", "service odd", "env.TOKEN", "expression"):
+        assert lost in said
+    assert "secrets.X" not in said
+
+
+def test_init_prints_what_is_recognised_and_never_overwrites(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    assert config("init", str(tmp_path)) == 0
+    assert config_of(capsys.readouterr().out.encode()).checks[0].name == "pytest"
+    assert config("init", str(tmp_path), "--write") == 0
+    assert config("init", str(tmp_path), "--write") == 1
+    assert config("check", str(tmp_path)) == 0
+    assert "check: pytest" in capsys.readouterr().out
+
+
+def test_check_shows_set_up_and_names_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "requirements.txt").write_text("six\n")
+    (tmp_path / "Makefile").write_text("test:\n\ttrue\n")
+    assert config("check", str(tmp_path)) == 0
+    said = capsys.readouterr().out
+    assert "set-up: pip install requirements.txt" in said
+    assert "set-up sees: requirements.txt" in said
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".github" / "agent.yml").write_text("setpu: []\n")
+    assert config("check", str(tmp_path)) == 1
+    assert "did you mean `setup`?" in capsys.readouterr().err
+
+
+def test_a_folder_in_which_nothing_is_recognised_gets_an_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert config("init", str(tmp_path)) == 1
+    assert "checks:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [(), ("import",), ("frob",), ("check", "a", "b")])
+def test_wrong_words_are_answered_with_the_usage(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert config(*words) == 2
+    assert "usage: patchwarrant config" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[]", "jobs: {}", "a: [", "jobs: {x: {steps: 1}}"])
+def test_what_is_no_workflow_is_said(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "w.yml"
+    file.write_text(text)
+    assert config("import", str(file)) == 1
+    assert "patchwarrant config:" in capsys.readouterr().err

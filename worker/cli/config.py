@@ -1,0 +1,141 @@
+"""`patchwarrant config check|init|import`: what a repository's configuration says, or could say.
+
+Nothing is run and nobody is asked: files in, text out. `import` reads the steps that another
+agent's set-up workflow (copilot-setup-steps.yml) lists.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from app.domain.config_values import CONFIG_PATH, ConfigError
+from app.domain.ecosystems import plan_setup
+from app.domain.edit import EXECUTABLE, FILE, Entry
+from app.domain.recognise import nothing_recognised, recognise
+from app.domain.repo_config import RepoConfig
+from app.domain.setup import SetupError
+from worker.cli.imported import setup_of
+from worker.config_file import config_of
+from worker.settings import Door
+
+USAGE = """usage: patchwarrant config check [FOLDER]
+       patchwarrant config init [FOLDER] [--write]
+       patchwarrant config import WORKFLOW
+"""
+_ASIDE = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target"})
+
+
+def main(_door: Door, arguments: list[str]) -> int:
+    """Exit code: 0 fine, 1 the configuration is wrong, 2 wrong words."""
+    write = "--write" in arguments
+    words = [word for word in arguments if word != "--write"]
+    if len(words) not in (1, 2) or words[0] not in ("check", "init", "import"):
+        sys.stderr.write(USAGE)
+        return 2
+    try:
+        if words[0] == "import":
+            return _import(Path(words[1])) if len(words) == 2 else main(_door, [])
+        folder = Path(words[1] if len(words) == 2 else ".")
+        return _check(folder) if words[0] == "check" else _init(folder, write)
+    except (ConfigError, SetupError, OSError) as error:
+        sys.stderr.write(f"patchwarrant config: {error}\n")
+        return 1
+
+
+def entries_of(folder: Path) -> list[Entry]:
+    """Regular files below a folder, as recognition sees a tree."""
+    found: list[Entry] = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - _ASIDE)
+        for name in sorted(names):
+            path = Path(place) / name
+            if path.is_file() and not path.is_symlink():
+                facts = path.stat()
+                mode = EXECUTABLE if facts.st_mode & 0o100 else FILE
+                found.append(Entry(path.relative_to(folder).as_posix(), mode, "", facts.st_size))
+    return found
+
+
+def _check(folder: Path) -> int:
+    path = folder / CONFIG_PATH
+    config = config_of(path.read_bytes()) if path.exists() else RepoConfig()
+    entries = entries_of(folder)
+    print(f"{CONFIG_PATH}: {'read, nothing is wrong with it' if path.exists() else 'not there'}")
+    found = recognise(entries, lambda one: (folder / one).read_bytes())
+    for name in [c.name for c in config.checks] or [c.name for c in found.checks]:
+        print(f"check: {name}{'' if config.checks else ' (recognised)'}")
+    if not config.checks and not found.checks:
+        print(nothing_recognised())
+    plan = plan_setup(
+        entries,
+        lambda one: (folder / one).read_bytes(),
+        config.setup,
+        config.services,
+        config.egress,
+        default_image=not config.image,
+    )
+    for step in plan.steps:
+        where = f" (in {step.folder})" if step.folder else ""
+        print(f"set-up: {step.title}{where}")
+    for path_, _ in plan.files:
+        print(f"set-up sees: {path_}")
+    for service in config.services:
+        print(f"service: {service.name} on port {service.port}")
+    for fixer in config.fixers:
+        print(f"fixer: {fixer.name}")
+    return 0 if config.checks or found.checks else 1
+
+
+def _init(folder: Path, write: bool) -> int:
+    found = recognise(entries_of(folder), lambda one: (folder / one).read_bytes())
+    if not found.checks:
+        print(nothing_recognised())
+        return 1
+    checks: list[dict[str, Any]] = []
+    for check in found.checks:
+        told: dict[str, Any] = {"name": check.name, "run": list(check.argv)}
+        for key, value in (
+            ("env", dict(check.env)),
+            ("workdir", check.workdir),
+            ("selector", list(check.selector)),
+            ("report", check.report),
+        ):
+            if value:
+                told[key] = value
+        checks.append(told)
+    text = "".join(f"# {said}\n" for said in found.assumed)
+    text += written({"version": 1, "checks": checks})
+    config_of(text.encode())
+    if not write:
+        sys.stdout.write(text)
+        return 0
+    path = folder / CONFIG_PATH
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("x", encoding="utf-8") as out:  # never over a file that is there
+        out.write(text)
+    print(f"{path} is written; commit it on the default branch")
+    return 0
+
+
+def _import(path: Path) -> int:
+    try:
+        workflow = yaml.safe_load(path.read_bytes())
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(workflow, Mapping):
+        raise ConfigError(f"{path} is no workflow: a mapping with `jobs` is wanted")
+    keys, notes = setup_of(workflow)
+    text = "".join(f"# {note}\n" for note in notes) + written(keys)
+    config_of(text.encode())
+    sys.stdout.write(text)
+    return 0
+
+
+def written(value: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True, width=100))
