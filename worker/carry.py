@@ -19,6 +19,15 @@ from worker.store.rows import Lease
 Stage = Callable[[Run], Run]
 CRASHES = 3  # a run that took its worker down this often is quarantined
 KEEPABLE = frozenset({State.LOCATE, State.PLAN, State.EDIT, State.VERIFY})
+# States whose stage leaves more behind than the run says when it halts.
+SALVAGED = KEEPABLE | {State.PUBLISH}
+# Reasons for which an ending could not be told that may be undone: suspended, removed, GitHub or
+# the App's key amiss.
+UNDOABLE = frozenset({Reason.INSTALLATION, Reason.NEEDS_OPERATOR, Reason.INFRASTRUCTURE})
+UNTOLD = 30.0  # seconds, the first time that an ending could not be told
+PATIENCE_MS = 24 * 3_600_000  # that a run waits in one state for something that is away
+# What people are waited for has a deadline of its own.
+DATED = frozenset({Waiting.ANSWER, Waiting.PLAN})
 # Endings after which partial work is not shown as a draft, whatever `on_stop` says.
 NEVER_KEPT = frozenset({Reason.CANCELLED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE})
 log = logging.getLogger(__name__)
@@ -28,8 +37,8 @@ log = logging.getLogger(__name__)
 class Crew:
     """What a role brings to one held run: its stages, and how to find its partial candidate.
 
-    `explain` speaks at an ending (desk only); `salvage` rebuilds the candidate from the journal
-    (runner only), since a stage that halts hands nothing back.
+    `explain` speaks at an ending (desk only); `salvage` rebuilds what a stage that halts does not
+    hand back: the runner's the candidate from the journal, the desk's what is on GitHub already.
     """
 
     stages: Mapping[State, Stage]
@@ -71,13 +80,14 @@ class Carrier:
 
     def _moves(self, lease: Lease, hold: LedgerHold) -> Run | None:
         """The run as another role takes it over, None when it was parked."""
-        run = lease.run
+        run, crew = lease.run, Crew({})
         try:
             crew = self.crew(run, hold)
             if lease.crashes >= CRASHES and run.state not in ENDS:
                 raise _quarantine(lease.crashes)
         except Halt as halt:  # no crew for this run, or one that it should not get again
-            run = halted(run, halt, Crew({}))
+            # A poison run's partial work is not worked on again; what it published is looked up.
+            run = halted(run, halt, crew if run.state is State.PUBLISH else Crew({}))
             self.ledger.save(lease, run, release=True)
             return run
         while OWNER[run.state] is self.role and not _over(run):
@@ -86,8 +96,11 @@ class Carrier:
                 hold.look()
                 moved = self._step(run, crew)
             except Park as park:
-                self._park(lease, run, park, hold, began)
-                return None
+                if not self._too_long(run, park):
+                    self._park(lease, run, park, hold)
+                    return None
+                moved = halted(run, _given_up(park), crew)
+                hold.note(Kept.HALT, {"reason": Reason.INFRASTRUCTURE, "state": run.state})
             except Halt as halt:
                 moved = halted(run, halt, crew)
                 hold.note(Kept.HALT, {"reason": halt.record.reason, "state": run.state})
@@ -108,6 +121,10 @@ class Carrier:
             return stage(run)
         except Fenced:
             raise
+        except Halt as halt:
+            if run.state in ENDS and halt.record.reason in UNDOABLE:
+                raise Park(Waiting.GITHUB, UNTOLD, halt.record.message) from halt
+            raise
         except Unavailable as away:
             raise Park(_waiting(run.state), away.retry_after or 30.0, str(away)) from away
         except Fault as fault:
@@ -117,15 +134,22 @@ class Carrier:
                 "Label the issue again; if it happens again, the operator's log says more.",
             ) from fault
 
-    def _park(self, lease: Lease, run: Run, park: Park, hold: Hold, began: float) -> None:
+    def _too_long(self, run: Run, park: Park) -> bool:
+        """Whether the run has waited in this state for as long as it may."""
+        since = _since(run)
+        waits = since > 0 and park.waiting not in DATED
+        return waits and self.ledger.now() - since >= PATIENCE_MS
+
+    def _park(self, lease: Lease, run: Run, park: Park, hold: Hold) -> None:
         times = run.wait.times + 1 if run.wait and run.wait.waiting is park.waiting else 1
         # Own bounded backoff: what waits for the same thing again waits longer, up to ten minutes.
         pause = park.seconds
         if park.waiting is not Waiting.ANSWER:
             pause = min(pause * 2 ** min(times - 1, 6), max(600.0, park.seconds))
-        until = self.ledger.now() + round(pause * 1000)
+        now = self.ledger.now()
+        until = now + round(pause * 1000)
         hold.note(Kept.WAIT, {"for": park.waiting, "until": until, "note": park.note})
-        parked = replace(run, wait=Wait(park.waiting, until, park.note, times))
+        parked = replace(run, wait=Wait(park.waiting, until, park.note, times, _since(run) or now))
         self.ledger.save(lease, parked, due_ms=until, release=True)
 
 
@@ -133,7 +157,7 @@ def halted(run: Run, halt: Halt, crew: Crew) -> Run:
     """The run after an ending: on to the gate when there is partial work to show, else halted."""
     if run.state in ENDS:  # the ending itself could not be told: it stays an ending
         return replace(run, explained=True)
-    if run.state in KEEPABLE and crew.salvage is not None:
+    if run.state in SALVAGED and crew.salvage is not None:
         run = crew.salvage(run)
     record = halt.record if run.halt is None else _both(run.halt, halt.record)
     run = replace(run, halt=record)
@@ -151,6 +175,20 @@ def _worth_keeping(run: Run) -> bool:
     if run.contract is None or run.contract.config.on_stop is OnStop.NOTHING:
         return False
     return run.halt is not None and run.halt.reason not in NEVER_KEPT
+
+
+def _since(run: Run) -> int:
+    """When this state's first wait for something began, 0 without one; waits for people aside."""
+    return 0 if run.wait is None or run.wait.waiting in DATED else run.wait.since
+
+
+def _given_up(park: Park) -> Halt:
+    hours = PATIENCE_MS // 3_600_000
+    return Halt(
+        Reason.INFRASTRUCTURE,
+        f"This run waited for {hours} hours ({park.waiting}) and gave up: {park.note}",
+        "Label the issue again once that works.",
+    )
 
 
 def _quarantine(crashes: int) -> Halt:

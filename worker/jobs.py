@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from rq.timeouts import JobTimeoutException
 
+from app.domain.errors import Stop
+
 log = logging.getLogger(__name__)
 
 
@@ -44,9 +46,10 @@ def token(request: str) -> None:
 def _answer(job: str, argument: str) -> None:
     """The job boundary, one of the two places that catch broadly.
 
-    A bug is logged (redacted by the log's own formatter) and does not go into RQ's records, which
-    would keep its text in Redis. Nothing is lost: the ledger's row stays due. RQ's time-out must
-    pass, or the job would run on.
+    An expected stop (GitHub or Redis away) is one line of the log. A bug is logged with its trace
+    (redacted by the log's own formatter) and does not go into RQ's records, which would keep its
+    text in Redis. Nothing is lost: the ledger's row stays due. RQ's time-out must pass, or the job
+    would run on.
     """
     answer = ANSWERS.by_job.get(job)
     if answer is None:
@@ -56,5 +59,7 @@ def _answer(job: str, argument: str) -> None:
         answer(argument)
     except JobTimeoutException:
         raise
+    except Stop as stop:
+        log.warning("job %s stopped, and the ledger's row stays due: %s", job, stop)
     except Exception:
         log.exception("job %s stopped on an error; the ledger's row stays due", job)

@@ -47,8 +47,9 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
             f"{until:%Y-%m-%d %H:%M:%S} UTC at the latest; waiting is not charged.",
         )
     if run.publication.pull and run.publication.pull_url:
-        parts.append(f"Draft pull request: #{run.publication.pull}")
-    elif run.halt is not None:
+        kind = "Draft pull request" if run.publication.draft else "Pull request, not a draft"
+        parts.append(f"{kind}: #{run.publication.pull}")
+    if run.halt is not None and (run.state is State.HALTED or not run.publication.pull):
         parts.append(f"Stopped: {code(run.halt.reason)}. The comment below says why.")
     parts.append(f"Run {code(run.id)}" + (f" · [details]({link})" if link else ""))
     return "\n\n".join(parts)
@@ -57,8 +58,11 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
 def _headline(run: Run) -> str:
     if run.state is State.COMPLETE:
         passed = run.verdict is not None and run.verdict.result is Result.PASSED
-        return "Done: draft pull request" if passed else "Done: incomplete draft pull request"
+        what = "draft pull request" if run.publication.draft else "pull request (no draft)"
+        return f"Done: {what}" if passed else f"Done: incomplete {what}"
     if run.state is State.HALTED:
+        if run.publication.pull:
+            return "Stopped after its pull request was opened"
         return "Stopped without a pull request"
     return f"Waiting in {run.state}" if run.wait else f"At work: {run.state}"
 
@@ -145,6 +149,12 @@ def _who(run: Run) -> str:
 
 
 def _what(run: Run) -> str:
+    if run.publication.pull and run.state is State.HALTED:
+        return (
+            f"this run stopped after it had opened the pull request #{run.publication.pull}, which "
+            "is still there and was not finished. Read the reason before you rely on it; close it "
+            "if you do not want it."
+        )
     if run.publication.pull:
         result = run.verdict.result if run.verdict else "unknown"
         if result == Result.PASSED:
@@ -155,4 +165,25 @@ def _what(run: Run) -> str:
         return f"this run ended in {code(run.state)} without a change. Nothing was published."
     if run.halt.reason == "no-change":
         return "no change was made, so there is no pull request."
+    if run.publication.branch and not run.publication.commit:
+        return (
+            "this run stopped before it knew of a pull request. Whether its branch "
+            f"{code(run.publication.branch)} is there could not be found out."
+        )
+    if run.publication.branch:
+        return (
+            "this run stopped before there was a pull request. Its branch "
+            f"{code(run.publication.branch)} is there, with the commit "
+            f"{short(run.publication.commit)}."
+        )
     return "this run stopped before there was a pull request. Nothing was published."
+
+
+def not_certified(run: Run, head: str) -> str:
+    """Our part of the body of a pull request whose head is not what was checked."""
+    checked = f"The commit {short(run.publication.commit)}"
+    return (
+        f"⚠️ **Not certified.** This pull request shows {short(head)}, which nobody checked. "
+        f"{checked} was checked, and then somebody pushed to the branch.\n\n"
+        f"For #{run.issue}, which stays open. The run {code(run.id)} told its end there."
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from app.domain.commands import command_of
@@ -15,6 +16,8 @@ from app.domain.event import Event, EventKind, Ignored, Person, Repository
 
 LABEL = "agent:fix"
 RUNNING = "agent:running"
+OPENED = "issues.opened"
+ONE_ACT = timedelta(seconds=10)
 OURS = frozenset({LABEL, RUNNING})  # labels whose removal ends a run
 GHOST = Person(0, "ghost")  # the author of an issue whose account is gone
 NOWHERE = Repository(0, "", "")  # an installation's event names no repository
@@ -77,7 +80,8 @@ def _issues(body: Body) -> Event | Ignored:
         return Ignored("no installation is named: the delivery is not the App's")
     if sender is None or sender.get("type") != "User":
         return Ignored("the sender is not a person")
-    return _labeled(issue, _repository(repository), installation, sender, label)
+    told = OPENED if action == "opened" else ""
+    return _labeled(issue, _repository(repository), installation, sender, label, told)
 
 
 def _commented(body: Body) -> Event | Ignored:
@@ -204,7 +208,7 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
 
 
 def _labeled(
-    issue: Body, repository: Repository, installation: Body, sender: Body, label: Body
+    issue: Body, repository: Repository, installation: Body, sender: Body, label: Body, told: str
 ) -> Event:
     number, updated = _id(issue, "number"), issue.get("updated_at")
     if not isinstance(updated, str) or not _TIME.fullmatch(updated):
@@ -222,7 +226,27 @@ def _labeled(
         body=_text(issue, "body"),
         author=GHOST if author is None else _person(author),
         updated_at=updated,
+        told=told,
     )
+
+
+def one_act(first: Event, second: Event) -> bool:
+    """Whether two events tell of one act of one person: an issue opened with our label is told as
+    `opened` and as `labeled`, whose times may be seconds apart."""
+    if first.key == second.key or (first.told == OPENED) is (second.told == OPENED):
+        return False
+    same = all(
+        one.kind is EventKind.ISSUE_LABELED and one.label.lower() == LABEL
+        for one in (first, second)
+    )
+    where = [(one.repository.id, one.issue, one.sender.id) for one in (first, second)]
+    if not same or where[0] != where[1]:
+        return False
+    try:
+        apart = datetime.fromisoformat(first.updated_at) - datetime.fromisoformat(second.updated_at)
+    except (ValueError, TypeError):
+        return False
+    return abs(apart) <= ONE_ACT
 
 
 def _label(action: str, body: Body, issue: Body) -> Body | None:

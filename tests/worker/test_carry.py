@@ -23,10 +23,10 @@ from app.domain.errors import (
 )
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop, RepoConfig
-from app.domain.run import Run
+from app.domain.run import Publication, Run
 from app.domain.state import Role, Signal, State
 from tests.worker.store.samples import opened
-from worker.carry import CRASHES, Carrier, Crew, Stage
+from worker.carry import CRASHES, PATIENCE_MS, Carrier, Crew, Stage
 from worker.store.ledger import Ledger
 
 CANDIDATE = Candidate("t" * 40, (Change("a.py", 0o100644, "b" * 64),))
@@ -276,6 +276,84 @@ def test_an_ending_that_cannot_be_told_stays_an_ending(ledger: Ledger) -> None:
     run_id = at(ledger, State.HALTED)
     run = Role1(ledger, Role.DESK, {}, raising(halt(Reason.INTEGRITY))).carry(run_id)
     assert (run.state, run.explained) == (State.HALTED, True)
+
+
+@pytest.mark.parametrize("reason", [Reason.INSTALLATION, Reason.NEEDS_OPERATOR])
+def test_an_ending_that_may_be_told_later_is_tried_again_for_a_day(
+    ledger: Ledger, reason: Reason
+) -> None:
+    run_id = at(ledger, State.HALTED)
+    mute = Role1(ledger, Role.DESK, {}, raising(halt(reason)))
+    run = mute.carry(run_id)
+    assert not run.explained and run.wait is not None and run.wait.waiting is Waiting.GITHUB
+    assert run_id in ledger.runs_without_end()
+    waited(ledger, run_id, PATIENCE_MS)
+    assert mute.carry(run_id).explained
+
+
+def test_an_ending_that_can_be_told_again_is_told(ledger: Ledger) -> None:
+    run_id = at(ledger, State.HALTED)
+    Role1(ledger, Role.DESK, {}, raising(halt(Reason.INSTALLATION))).carry(run_id)
+    heard = Role1(ledger, Role.DESK, {}, lambda run: replace(run, explained=True))
+    assert heard.carry(run_id).explained
+
+
+def waited(ledger: Ledger, run_id: str, ms: int) -> None:
+    """As if the run's wait had begun so long ago."""
+    lease = ledger.claim(run_id, "time", 2_000)
+    assert lease is not None and lease.run.wait is not None
+    early = replace(lease.run.wait, since=ledger.now() - ms)
+    ledger.save(lease, replace(lease.run, wait=early), release=True)
+
+
+@pytest.mark.parametrize("waiting", [Waiting.GITHUB, Waiting.SANDBOX, Waiting.MODEL])
+def test_nothing_is_waited_for_without_end(ledger: Ledger, waiting: Waiting) -> None:
+    run_id = at(ledger, State.PREPARE)
+    runner = Role1(ledger, Role.RUNNER, {State.PREPARE: raising(Park(waiting, 10, "it is away"))})
+    runner.carry(run_id)
+    waited(ledger, run_id, PATIENCE_MS - 60_000)
+    assert runner.carry(run_id).state is State.PREPARE
+    waited(ledger, run_id, PATIENCE_MS)
+    run = runner.carry(run_id)
+    assert run.state is State.HALTED and run.halt is not None
+    assert run.halt.reason is Reason.INFRASTRUCTURE and "it is away" in run.halt.message
+
+
+def test_a_long_wait_for_a_person_is_no_wait_for_what_is_away(ledger: Ledger) -> None:
+    run_id = at(ledger, State.LOCATE)
+    asking = {State.LOCATE: raising(Park(Waiting.ANSWER, 259_200, "asked"))}
+    Role1(ledger, Role.RUNNER, asking).carry(run_id)
+    waited(ledger, run_id, 2 * PATIENCE_MS)
+    assert Role1(ledger, Role.RUNNER, asking).carry(run_id).state is State.LOCATE
+    away = {State.LOCATE: raising(Park(Waiting.MODEL, 10, "away"))}
+    assert Role1(ledger, Role.RUNNER, away).carry(run_id).state is State.LOCATE
+
+
+@pytest.mark.parametrize("poison", [False, True])
+def test_a_run_that_stops_in_publish_says_what_is_there(ledger: Ledger, poison: bool) -> None:
+    there = Publication("b", "c", 7, "u")
+    run_id = at(ledger, State.PUBLISH)
+    stages = {
+        State.PUBLISH: raising(ZeroDivisionError() if poison else halt(Reason.INFRASTRUCTURE))
+    }
+    said: list[Publication] = []
+
+    def explain(run: Run) -> Run:
+        said.append(run.publication)
+        return replace(run, explained=True)
+
+    desk = Role1(
+        ledger, Role.DESK, stages, explain, salvage=lambda run: replace(run, publication=there)
+    )
+    for _ in range(CRASHES if poison else 0):
+        with pytest.raises(ZeroDivisionError):
+            desk.carry(run_id)
+        expire(ledger, run_id)
+    desk.carry(run_id)
+    run = desk.carry(run_id)  # what was set aside tells its end in a turn of its own
+    assert run.publication == there and said == [there]
+    change = ledger.change(run.change)
+    assert change is not None and change.pull == 7
 
 
 def test_a_role_without_the_stage_that_it_owns_is_a_bug(ledger: Ledger) -> None:

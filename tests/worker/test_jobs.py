@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from rq.timeouts import JobTimeoutException
 
+from app.domain.errors import Unavailable
 from worker import jobs
 
 
@@ -40,6 +41,18 @@ def test_a_bug_is_logged_and_does_not_reach_rq(caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.ERROR):
         jobs.run("r")
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_expected_stop_is_one_line_and_no_bug(caplog: pytest.LogCaptureFixture) -> None:
+    def away(_run: str) -> None:
+        raise Unavailable("GitHub is away")
+
+    jobs.install(event=away)
+    with caplog.at_level(logging.WARNING):
+        jobs.event("k")
+    (line,) = caplog.records
+    assert line.levelno == logging.WARNING and line.exc_info is None
+    assert "GitHub is away" in line.getMessage()
 
 
 def test_rqs_time_out_passes() -> None:

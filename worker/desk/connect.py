@@ -53,7 +53,7 @@ class Access:
         pace = self.paces.setdefault(run.installation, Pace(self.gap, self.clock, self.sleep))
         branch = branch_name(run.issue, run.change) if run.change else ""
         with (
-            self.tokens.phase(run, phase) as token,
-            Client(token, phase, branch, self.api_url, pace) as client,
+            self.tokens.phase(run, phase) as held,
+            Client(held.token, phase, branch, self.api_url, pace, held.still) as client,
         ):
             yield client

@@ -15,7 +15,7 @@ from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader
 from app.domain.record import ChangeRow
 from app.domain.run import BRANCH, Run
-from app.domain.state import ENDS, Kind
+from app.domain.state import ENDS, Kind, State
 from worker.desk.authority import role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of, speak
 from worker.store.rows import Opening
@@ -148,6 +148,11 @@ def _cancel(said: _Said) -> str | None:
     if run is None or not said.desk.ledger.cancel(run.id):
         said.reply(f"{told.mention(said.event.sender)}no run of mine is at work here.")
         return None
+    if run.state is State.PUBLISH:
+        said.reply(
+            f"{told.mention(said.event.sender)}the run is publishing already. What it has not sent "
+            "yet it may still leave out; what it opened stays, and you can close it."
+        )
     return run.id if run.wait is not None else None
 
 

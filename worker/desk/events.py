@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 
+from app.domain import triggers
 from app.domain.errors import Halt, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.intake import request_of
 from app.domain.run import Run
+from app.domain.state import ENDS
 from worker.desk.authority import require_role
 from worker.desk.conversation import conversed
 from worker.desk.front import EventDesk, begin, note_of, run_for, tell
@@ -15,6 +17,7 @@ from worker.desk.nudges import nudged
 from worker.store.rows import Opening
 
 __all__ = ["EventDesk", "handle_event"]
+HURRIED = 3  # tries to tell an end that a new label hurries; the later ones have their own time
 log = logging.getLogger(__name__)
 
 
@@ -37,6 +40,10 @@ def handle_event(key: str, desk: EventDesk) -> str | None:
 
 def _labeled(event: Event, desk: EventDesk) -> str | None:
     run = run_for(event, desk)
+    twin = _twin(event, desk)
+    if twin:
+        desk.ledger.event_done(event.key, f"same as {twin}")
+        return None
     opened = begin(event, run, desk)
     if opened is None:
         return None
@@ -45,10 +52,28 @@ def _labeled(event: Event, desk: EventDesk) -> str | None:
     if opened.waiting == Waiting.ANSWER and _answered(opened.run_id, event, run, desk):
         desk.ledger.event_done(event.key, f"answer:{opened.run_id}")
         return opened.run_id
+    ending = _ending(opened.run_id, desk) if opened.outcome is Opening.ACTIVE else None
+    if ending is not None:  # it tells its end first; the event stays open and comes again
+        tried = ending.wait.times if ending.wait is not None else 0
+        return ending.id if tried <= HURRIED else None
     marker, text = note_of(opened)
     tell(desk, run, marker, text)
     desk.ledger.event_done(event.key, f"{opened.outcome}:{opened.run_id or opened.pull}")
     return None
+
+
+def _twin(event: Event, desk: EventDesk) -> str:
+    """The key of the issue's newest run's event if both tell of one act: an issue opened with our
+    label is told twice, as opened and as labelled, up to seconds apart."""
+    change = desk.ledger.open_change(event.repository.id, event.issue)
+    newest = desk.ledger.run(change.runs[-1]) if change is not None else None
+    first = desk.ledger.event(newest.event) if newest is not None else None
+    return first.key if first is not None and triggers.one_act(first, event) else ""
+
+
+def _ending(run_id: str, desk: EventDesk) -> Run | None:
+    run = desk.ledger.run(run_id)
+    return run if run is not None and run.state in ENDS else None
 
 
 def _answered(run_id: str, event: Event, asking: Run, desk: EventDesk) -> bool:

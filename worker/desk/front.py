@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from app.domain import told
-from app.domain.errors import Halt, Refused
+from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter
+from app.domain.ports import GitHubReader, GitHubWriter
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.run import Run
-from app.domain.state import Kind
+from app.domain.state import Kind, State
 from worker.desk.kit import FIX_LABEL, Read, Write
 from worker.store.rows import Opened, Opening
 
@@ -49,6 +49,8 @@ class Events(Protocol):
     def open_change(self, repository: int, issue: int) -> ChangeRow | None: ...
 
     def close_change(self, change: ChangeRow) -> bool: ...
+
+    def taking_off(self, repository: int, issue: int) -> None: ...
 
     def edited(self, repository: int, issue: int, at: str, by: str) -> None: ...
 
@@ -100,7 +102,14 @@ def run_for(event: Event, desk: EventDesk, kind: Kind = Kind.FIX, word: str = ""
 
 
 def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
-    """Open the run inside the caps; None where a cap forbids it, which is said once an hour."""
+    """Open the run inside the caps; None where a cap forbids it, which is said once an hour.
+
+    An issue's Change that can take no further run is closed first: its pull request was closed, or
+    its branch was left behind by a run that stopped.
+    """
+    found = left_behind(run, desk) if desk.allows(event) else None
+    if found is not None:
+        return found
     whose = {
         "issue": f"{run.repository.id}:{run.issue}",
         "user": str(run.requester.id),
@@ -120,14 +129,53 @@ def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
     return opened
 
 
+def left_behind(run: Run, desk: EventDesk) -> Opened | None:
+    """Close the issue's Change if what it left on GitHub, read live, allows no further run of it;
+    an answer where there is a pull request that the ledger does not know."""
+    change = desk.ledger.open_change(run.repository.id, run.issue)
+    if change is None or change.active or desk.read is None:
+        return None
+    try:
+        with desk.read(run) as reader:
+            known = change.pull
+            over = _pull_over(reader, known) if known else _there(reader, change.branch)
+        if over and not change.pull:
+            of_change = replace(run, change=change.id)
+            with desk.write(of_change, Phase.PULL) as writer:
+                view = writer.find_pull(change.branch)
+            if view is not None and view.state == "open":
+                return Opened(Opening.PULL, "", change.id, view.number)
+    except (Refused, Halt) as unseen:
+        log.info("Change %s could not be looked at: %s", change.id, unseen)
+        return None
+    if over:
+        desk.ledger.close_change(change)
+    return None
+
+
+def _pull_over(reader: GitHubReader, number: int) -> bool:
+    try:
+        return reader.pull(number).state != "open"
+    except Missing:
+        return True
+
+
+def _there(reader: GitHubReader, branch: str) -> bool:
+    """Branches are only ever created, so a run needs a name that is free."""
+    try:
+        reader.branch(branch)
+    except Missing:
+        return False
+    return True
+
+
 def note_of(opened: Opened) -> tuple[str, str]:
     """(marker, text) of the one note; a second event of the same kind finds the first note."""
     if opened.outcome is Opening.PULL:
         return (
             f"<!-- patchwarrant:pull:{opened.change} -->",
             f"This issue has an open pull request of mine already: #{opened.pull}. "
-            "Comment `/agent revise …` there to have it changed, or close it and set the label "
-            f"`{FIX_LABEL}` again for a new start.",
+            f"For a new start close it and set the label `{FIX_LABEL}` again.",
         )
     waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""
     return (
@@ -142,10 +190,19 @@ def tell(desk: EventDesk, run: Run, marker: str, text: str) -> None:
 
     def act(writer: GitHubWriter) -> None:
         writer.comment(run.issue, f"{marker}\n{text}", marker)
-        if not run.word:
+        if not run.word and not _admitting(run, desk):
+            desk.ledger.taking_off(run.repository.id, run.issue)
             writer.remove_label(run.issue, FIX_LABEL)
 
     speak(desk, run, act)
+
+
+def _admitting(run: Run, desk: EventDesk) -> bool:
+    """Whether the issue's run at work is not admitted yet: it looks for the label, and takes it
+    off itself."""
+    change = desk.ledger.open_change(run.repository.id, run.issue)
+    active = desk.ledger.run(change.active) if change is not None and change.active else None
+    return active is not None and active.state is State.ADMIT
 
 
 def speak(desk: EventDesk, run: Run, act: Callable[[GitHubWriter], object]) -> None:

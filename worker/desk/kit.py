@@ -41,7 +41,10 @@ class DeskKit:
     everything that they name, `attach` that file as text; `journal_fault` says where a run's
     journal is not what was written, "" where it is; `paused` says whether the operator paused
     all work; `now` is Redis milliseconds; `last_edit` says when and by whom an issue's text was
-    edited. `owners` is the operator's allow-list in lower case; empty refuses all.
+    edited. `taking_off` notes that we take the trigger's label off an issue, `taken_off` says
+    when we last did (Redis ms), `heard` when an event was written; `newer_trigger` whether
+    another label event of the run's issue waits, whose label is not ours to take off. `owners`
+    is the operator's allow-list in lower case; empty refuses all.
     """
 
     hold: Hold
@@ -59,6 +62,10 @@ class DeskKit:
     owners: frozenset[str]
     ceiling: Limits
     last_edit: Callable[[int, int], tuple[str, str]] = lambda _repository, _issue: ("", "")
+    taking_off: Callable[[int, int], None] = lambda _repository, _issue: None
+    taken_off: Callable[[int, int], int] = lambda _repository, _issue: 0
+    heard: Callable[[str], int] = lambda _event: 0
+    newer_trigger: Callable[[Run], bool] = lambda _run: False
 
 
 def envelope_bytes(envelope: dict[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ from app.domain.ports import GitHubWriter, Hold
 from app.domain.record import Kept
 from app.domain.run import Run
 from worker.desk.intents import done
-from worker.desk.kit import FIX_LABEL, OURS
+from worker.desk.kit import FIX_LABEL, OURS, RUNNING, DeskKit
 
 STICKY = "status"  # intent: the sticky comment
 
@@ -53,11 +53,21 @@ def sticky(hold: Hold, writer: GitHubWriter, run: Run, now_ms: int) -> int:
     return found[0]
 
 
-def relabel(writer: GitHubWriter, issue: int, present: Sequence[str], label: str) -> None:
-    """Put `label` on the issue and take the trigger's and our other labels off it."""
+def relabel(
+    kit: DeskKit, writer: GitHubWriter, run: Run, present: Sequence[str], label: str
+) -> None:
+    """Put `label` on the run's issue and take the trigger's and our other labels off it.
+
+    The trigger's label stays where another event has put it on again: that one's run needs it.
+    """
+    issue = run.issue
     shown = {name.casefold(): name for name in present}
     if label.casefold() not in shown:
         writer.add_labels(issue, [label])
     for other in (FIX_LABEL, *OURS):
         if other != label and other.casefold() in shown:
+            if other == FIX_LABEL:
+                if label != RUNNING and kit.newer_trigger(run):
+                    continue
+                kit.taking_off(run.repository.id, issue)
             writer.remove_label(issue, shown[other.casefold()])

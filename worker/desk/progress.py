@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from app.domain import plan_approval, questions, report
-from app.domain.errors import Stop, Waiting
+from app.domain.errors import Stop, Unavailable, Uncertain, Waiting
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubWriter
 from app.domain.record import JournalEntry
 from app.domain.run import Run
-from app.domain.state import ENDS, State
+from app.domain.state import ENDS, OWNER, Role, State
 from worker.desk.kit import Write
 from worker.desk.notices import status_marker
 
@@ -23,12 +23,15 @@ log = logging.getLogger(__name__)
 class Progress:
     """Shows runs that another role is working on. Needs no lease: an edit of a known comment can
     be done twice. Endings are `explain`'s. `now` is Redis milliseconds; `journal` gives a run's
-    journal, without it the agent's questions are not put."""
+    journal, without it the agent's questions are not put. `latest` gives a run's newest row, None
+    where its comment is another run's by now: what was sent late is told again as it is."""
 
     write: Write
     now: Callable[[], int]
     gap_ms: int = 3_000
     journal: Callable[[str], Sequence[JournalEntry]] | None = None
+    latest: Callable[[str], Run | None] | None = None
+    late: set[str] = field(default_factory=set)
     shown: dict[str, tuple[State, str, int]] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
 
@@ -47,14 +50,45 @@ class Progress:
                 if question is not None:
                     self._ask(run, question, writer)
                 if due:
-                    body = report.status(run, max(0, at - run.created), "")
-                    writer.comment(run.issue, body, status_marker(run.change), run.status_comment)
+                    self._put(run, writer)
+                    self._overtaken(run, writer)
         except Stop as stop:
             log.info("run %s: its progress could not be shown: %s", run.id, stop)
             return False
         if due:
             self.shown[run.id] = (run.state, _waiting(run), at)
         return True
+
+    def settle(self) -> None:
+        """Tell the end of runs that ended while their comment was on its way. Never raises."""
+        for run_id in tuple(self.late):
+            run = self.latest(run_id) if self.latest is not None else None
+            if run is not None and not _over(run):
+                continue
+            if run is not None:
+                try:
+                    with self.write(run, Phase.STATUS) as writer:
+                        self._put(run, writer)
+                except Stop as stop:
+                    log.info("run %s: its end could not be shown: %s", run_id, stop)
+                    if isinstance(stop, Unavailable | Uncertain):
+                        continue
+            self.late.discard(run_id)
+
+    def _put(self, run: Run, writer: GitHubWriter) -> None:
+        body = report.status(run, max(0, self.now() - run.created), "")
+        writer.comment(run.issue, body, status_marker(run.change), run.status_comment)
+
+    def _overtaken(self, sent: Run, writer: GitHubWriter) -> None:
+        """The desk itself writes the comment when it publishes and at an end. What was sent before
+        and arrives after that is put right: now, or by `settle` once the row says the end."""
+        newest = self.latest(sent.id) if self.latest is not None else None
+        if newest is None or OWNER[newest.state] is not Role.DESK:
+            return
+        if _over(newest):
+            self._put(newest, writer)
+        else:
+            self.late.add(sent.id)
 
     def _due(self, run: Run, at: int) -> bool:
         """Whether the sticky comment, if there is one, may say something new by now."""
@@ -78,6 +112,10 @@ class Progress:
             marker = questions.marker(run.id, entry.id)
             writer.comment(run.issue, questions.asked(run, entry), marker)
         self.asked.add(f"{run.id}:{entry.id}")
+
+
+def _over(run: Run) -> bool:
+    return run.state in ENDS and run.explained
 
 
 def _waiting(run: Run) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from app.domain.errors import Fault, Halt, IntegrityError, Park, Unavailable
@@ -21,47 +21,82 @@ from worker.store.rows import SealedToken
 from worker.store.sealing import Seal, hand_over
 
 ATTEMPT_SECONDS = 30.0  # how long the runner should wait before it asks again
+# How long a holder that says nothing more keeps its token: longer than one request may take with
+# the pause after it, short enough that what a dead process leaves does not live on.
+USE_MS = 30_000
+SAY_AGAIN_MS = 3_000
 log = logging.getLogger(__name__)
 
 
 class Shelf(Protocol):
     """Where sealed tokens lie until they are revoked."""
 
-    def keep_token(self, name: str, sealed: bytes, expires_ms: int, run: str) -> None: ...
+    def keep_token(
+        self, name: str, sealed: bytes, expires_ms: int, run: str, until_ms: int
+    ) -> None: ...
 
     def tokens(self) -> list[SealedToken]: ...
 
     def drop_token(self, name: str) -> None: ...
 
 
+@dataclass
+class Held:
+    """A token in use. Its holder calls `still` before every request, which keeps the keeper's hands
+    off; `kept` is the row on the shelf."""
+
+    token: Token
+    kept: SealedToken
+    shelf: Shelf
+    now: Callable[[], int]
+
+    def still(self) -> None:
+        """Say that the token is in use, if that was not said just now. Raises `Unavailable`."""
+        at = self.now()
+        if self.kept.until - at < USE_MS - SAY_AGAIN_MS:
+            self._say(at + USE_MS)
+
+    def over(self) -> None:
+        """Leave the token to the keeper at once."""
+        self._say(0)
+
+    def _say(self, until: int) -> None:
+        self.kept = replace(self.kept, until=until)
+        kept = self.kept
+        self.shelf.keep_token(kept.name, kept.sealed, kept.expires, kept.run, until)
+
+
 @dataclass(frozen=True)
 class Tokens:
-    """Mints tokens for phases of runs. `new_id` gives a short random name part."""
+    """Mints tokens for phases of runs. `new_id` gives a short random name part, `now` the Redis
+    milliseconds by which the shelf is read."""
 
     shelf: Shelf
     minter: Minter
     seal: Seal
     new_id: Callable[[], str]
+    now: Callable[[], int]
 
     @contextmanager
-    def phase(self, run: Run, phase: Phase) -> Iterator[Token]:
+    def phase(self, run: Run, phase: Phase) -> Iterator[Held]:
         """A token for exactly this phase, revoked at the end of the block whatever happens.
 
         Raises `Halt(INSTALLATION)`, `IntegrityError` (more was granted than asked), `Unavailable`.
         """
-        name, token = self._kept(run, phase)
+        held = self._kept(run, phase)
         try:
-            yield token
+            yield held
         finally:
-            self._end(name, token.secret)
+            self._end(held)
 
     def fetch(self, run: Run, public: str) -> dict[str, Any]:
         """A read token for the runner, sealed to the one-time key `public`; kept until `revoke`."""
-        name, token = self._kept(run, Phase.FETCH)
+        held = self._kept(run, Phase.FETCH)
+        name, token = held.kept.name, held.token
         try:
             sealed = hand_over(public, name, token.secret.encode())
         except IntegrityError:
-            self._end(name, token.secret)
+            self._end(held)
             raise
         return {
             "name": name,
@@ -79,16 +114,18 @@ class Tokens:
                 return True
         return False
 
-    def revoke_leftovers(self, now_ms: int, in_use: Callable[[str, Phase], bool]) -> int:
-        """Revoke every kept token whose run does not use it any more; how many went.
+    def revoke_leftovers(self, now_ms: int, fetches: Callable[[str], bool]) -> int:
+        """Revoke every kept token whose holder does not use it any more; how many went.
 
-        `in_use(run id, phase)` says whether that run still works in that phase.
+        A holder here says itself how long it uses a token. The runner's fetch token is in use
+        while `fetches(run id)`: that run's lease is alive, and it is where one fetches.
         """
         gone = 0
         for kept in self.shelf.tokens():
             try:
                 if kept.expires > now_ms:
-                    if in_use(kept.run, phase_of(kept.name)):
+                    fetching = phase_of(kept.name) is Phase.FETCH and fetches(kept.run)
+                    if fetching or kept.until > now_ms:
                         continue
                     self.minter.revoke(self.seal.open(kept.name, kept.sealed).decode())
             except IntegrityError as broken:  # sealed under an older secret: it ends by itself
@@ -101,23 +138,28 @@ class Tokens:
             gone += 1
         return gone
 
-    def _kept(self, run: Run, phase: Phase) -> tuple[str, Token]:
+    def _kept(self, run: Run, phase: Phase) -> Held:
         name = f"{run.id}:{phase}:{self.new_id()}"
         token = self.minter.mint(run.installation, run.repository.id, permissions(phase))
+        held = Held(token, SealedToken(name, b"", token.expires, run.id), self.shelf, self.now)
         try:
             sealed = self.seal.close(name, token.secret.encode())
-            self.shelf.keep_token(name, sealed, token.expires, run.id)
+            held.kept = replace(held.kept, sealed=sealed)
+            held.still()
         except BaseException:  # nobody else knows this token: end it now or never
-            self._end(name, token.secret)
+            self._end(held)
             raise
-        return name, token
+        return held
 
-    def _end(self, name: str, secret: str) -> None:
+    def _end(self, held: Held) -> None:
+        name = held.kept.name
         try:
-            self.minter.revoke(secret)
+            self.minter.revoke(held.token.secret)
             self.shelf.drop_token(name)
         except Fault as away:
             log.warning("token %s could not be revoked yet; the keeper will: %s", name, away)
+            with suppress(Fault):
+                held.over()
 
 
 def phase_of(name: str) -> Phase:

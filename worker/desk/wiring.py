@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
 from app.domain.errors import Fault
-from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
@@ -30,6 +29,7 @@ from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.kit import DeskKit
 from worker.desk.progress import Progress
+from worker.desk.remains import remains
 from worker.desk.stages.admit import admit
 from worker.desk.stages.explain import explain
 from worker.desk.stages.publish import publish
@@ -47,7 +47,6 @@ from worker.store.sealing import Seal
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
-TALK_MS = 120_000  # how long answering one event may take before its tokens are leftovers
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -80,9 +79,13 @@ class Desk:
             owners=frozenset(owner.lower() for owner in self.held.owners),
             ceiling=CEILING,
             last_edit=self.ledger.last_edit,
+            taking_off=self.ledger.taking_off,
+            taken_off=self.ledger.taken_off,
+            heard=self.ledger.heard,
+            newer_trigger=self.ledger.newer_trigger,
         )
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
-        return Crew(stages=stages, explain=explain(kit))
+        return Crew(stages=stages, explain=explain(kit), salvage=remains(kit))
 
     def carrier(self) -> Carrier:
         return Carrier(
@@ -174,7 +177,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         clock=time.monotonic,
         sleep=time.sleep,
     )
-    tokens = Tokens(ledger, app, Seal(held.seal.value), lambda: secrets.token_hex(4))
+    tokens = Tokens(ledger, app, Seal(held.seal.value), lambda: secrets.token_hex(4), ledger.now)
     access = Access(
         tokens,
         held.api_url,
@@ -199,7 +202,6 @@ def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     desk = _desk(held, key)
-    talks: dict[str, int] = {}
 
     def unheard(ledger: Ledger, bell: Bell) -> None:
         """Events whose wake-up was lost."""
@@ -207,11 +209,8 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
             bell.ring(Role.DESK, JOB_EVENT, event, f"again-{event}-{ledger.now() // UNHANDLED_MS}")
 
     def leftovers(ledger: Ledger, _bell: Bell) -> None:
-        """Tokens of phases that are over, of workers that died."""
-        if ledger.tokens():
-            desk.tokens.revoke_leftovers(ledger.now(), _in_use(ledger, talks))
-        else:
-            talks.clear()
+        """Tokens of phases that are over, of processes that died."""
+        desk.tokens.revoke_leftovers(ledger.now(), partial(_fetches, ledger))
 
     keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
 
@@ -219,30 +218,36 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups."""
     desk = _desk(held, key)
-    progress = Progress(desk.access.write, desk.ledger.now, journal=desk.ledger.journal)
+    progress = Progress(
+        desk.access.write,
+        desk.ledger.now,
+        journal=desk.ledger.journal,
+        latest=partial(_newest, desk.ledger),
+    )
 
     def shown(ledger: Ledger, _bell: Bell) -> None:
         for run_id in ledger.runs_without_end():
             run = ledger.run(run_id)
             if run is not None:
                 progress(run)
+        progress.settle()
 
     lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
 
 
-def _in_use(ledger: Ledger, talks: dict[str, int]) -> Callable[[str, Phase], bool]:
-    def in_use(run_id: str, phase: Phase) -> bool:
-        """A run with a live lease may be in the middle of a phase; a fetch is prepare's alone.
-        A name without a run is an event that is being answered: it gets a while (`talks` holds
-        since when each is known)."""
-        try:
-            row = ledger.row(run_id)
-        except Fault:
-            return True
-        if row is None:
-            return ledger.now() - talks.setdefault(run_id, ledger.now()) < TALK_MS
-        if row.lease <= ledger.now():
-            return False
-        return phase is not Phase.FETCH or row.run.state is State.PREPARE
+def _newest(ledger: Ledger, run_id: str) -> Run | None:
+    """The run as it is now, None once its Change's sticky comment is a later run's."""
+    run = ledger.run(run_id)
+    change = ledger.change(run.change) if run is not None else None
+    return run if change is not None and change.runs[-1] == run_id else None
 
-    return in_use
+
+def _fetches(ledger: Ledger, run_id: str) -> bool:
+    """Whether the run may be fetching: it has a live lease, and prepare alone fetches."""
+    try:
+        row = ledger.row(run_id)
+    except Fault:
+        return True  # a row that cannot be read now: nobody takes its token on a guess
+    if row is None or row.lease <= ledger.now():
+        return False
+    return row.run.state is State.PREPARE

@@ -43,8 +43,12 @@ class Exchange:
 
     # -- tokens, sealed by the desk: what is listed may still be alive and must be revoked
 
-    def keep_token(self, name: str, sealed: bytes, expires_ms: int, run: str) -> None:
-        row = {"sealed": base64.b64encode(sealed).decode(), "expires": expires_ms, "run": run}
+    def keep_token(
+        self, name: str, sealed: bytes, expires_ms: int, run: str, until_ms: int = 0
+    ) -> None:
+        """Shelve a token, or say anew until when (Redis ms) its holder surely uses it."""
+        text = base64.b64encode(sealed).decode()
+        row = {"sealed": text, "expires": expires_ms, "run": run, "until": until_ms}
         self.calls.command("HSET", tokens_key(), name, codec.encode(row))
 
     def tokens(self) -> list[SealedToken]:
@@ -56,7 +60,8 @@ class Exchange:
         for name, data in sorted(rows.items()):
             row = codec.mapping(data)
             sealed = base64.b64decode(row["sealed"])
-            found.append(SealedToken(name.decode(), sealed, int(row["expires"]), str(row["run"])))
+            expires, until = int(row["expires"]), int(row.get("until", 0))
+            found.append(SealedToken(name.decode(), sealed, expires, str(row["run"]), until))
         return found
 
     def drop_token(self, name: str) -> None:

@@ -14,7 +14,7 @@ from redis import Redis
 
 from app.domain import record, scripts
 from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
-from app.domain.event import Event
+from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
 from app.domain.run import Run, branch_name
 from app.domain.state import ENDS, OWNER, Role, State
@@ -26,6 +26,7 @@ from worker.store.rows import Due, Lease, Opened, Opening, Row
 
 GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
+TRIGGERS = 200  # open events that are looked through for a newer trigger
 RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
 
 EVENTS = record.event_key("")
@@ -284,6 +285,31 @@ class Ledger(Exchange):
         found = self.calls.command("GET", record.edited_key(repository, issue))
         row = codec.mapping(found) if found else {}
         return str(row.get("at", "")), str(row.get("by", ""))
+
+    def taking_off(self, repository: int, issue: int) -> None:
+        """Remember, for an hour, that we take the trigger's label off an issue now."""
+        key = record.taken_off_key(repository, issue)
+        self.calls.command("SET", key, self.now(), "EX", 3_600)
+
+    def taken_off(self, repository: int, issue: int) -> int:
+        """When we took the trigger's label off last (Redis ms), 0 if that is long ago."""
+        return int(self.calls.command("GET", record.taken_off_key(repository, issue)) or 0)
+
+    def heard(self, key: str) -> int:
+        """When the event was written (Redis ms), 0 for one that is not there."""
+        return int(self._fields(record.event_key(key), "at")[0] or 0)
+
+    def newer_trigger(self, run: Run) -> bool:
+        """Whether a label event of the run's issue other than its own waits to be handled."""
+        for key in self.unhandled_events(TRIGGERS):
+            event = self.event(key) if key != run.event else None
+            if (
+                event is not None
+                and event.kind is EventKind.ISSUE_LABELED
+                and (event.repository.id, event.issue) == (run.repository.id, run.issue)
+            ):
+                return True
+        return False
 
     def wake(self, run_id: str, again_ms: int = RING_AGAIN) -> int:
         """Count a wake-up (for the job's id); the run is due again after `again_ms`, doubled with

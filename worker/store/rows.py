@@ -80,9 +80,11 @@ class Row:
 
 @dataclass(frozen=True)
 class SealedToken:
-    """An installation token that may still be alive; `expires` in ms as GitHub said it."""
+    """An installation token that may still be alive; `expires` in ms as GitHub said it, `until` in
+    Redis ms how long its holder surely lets nobody take it, 0 for a holder that said nothing."""
 
     name: str
     sealed: bytes = field(repr=False)
     expires: int
     run: str
+    until: int = 0

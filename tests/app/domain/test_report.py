@@ -412,6 +412,8 @@ def test_what_was_assumed_is_not_what_was_left_undone() -> None:
     undone = body.partition("What was not done")[2].partition("What was asked")[0]
     assert "pytest is the check." in body and "pytest is the check." not in undone
     assert "Commands, recognised from the base's files" in body
+
+
 @pytest.mark.parametrize(
     ("counts", "parsed", "told"),
     [

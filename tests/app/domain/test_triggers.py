@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.event import Event, EventKind, Ignored, Person, Repository
-from app.domain.triggers import Misfit, event_of
+from app.domain.triggers import OPENED, Misfit, event_of, one_act
 from tests.shared_data import shared_dir
 
 LABEL = {"id": 208045946, "name": "agent:fix"}
@@ -66,8 +67,31 @@ def test_a_labelled_issue_is_an_event_with_the_request_as_signed() -> None:
 
 
 def test_an_issue_opened_with_the_label_is_the_same_event() -> None:
-    opened = changed(action="opened", label=GONE)
-    assert event_of("issues", opened) == event_of("issues", BODY)
+    opened = event_of("issues", changed(action="opened", label=GONE))
+    assert isinstance(opened, Event) and opened.told == OPENED
+    assert replace(opened, told="") == event_of("issues", BODY)
+
+
+@pytest.mark.parametrize(
+    ("change", "one"),
+    [
+        ({"updated_at": "2026-11-30T10:00:09Z"}, True),
+        ({"updated_at": "2026-11-30T09:59:58Z"}, True),
+        ({"updated_at": "2026-11-30T10:00:11Z"}, False),
+        ({"updated_at": "some time"}, False),
+        ({"told": OPENED}, False),
+        ({"sender": Person(99, "other")}, False),
+        ({"issue": 999}, False),
+        ({"label": "bug"}, False),
+        ({"key": "opened"}, False),
+    ],
+)
+def test_opened_and_labelled_seconds_apart_are_one_act(change: dict[str, Any], one: bool) -> None:
+    told = event_of("issues", BODY)
+    assert isinstance(told, Event)
+    first = replace(told, key="opened", told=OPENED, updated_at="2026-11-30T10:00:00Z")
+    second = replace(told, **{"updated_at": "2026-11-30T10:00:01Z", **change})
+    assert one_act(first, second) is one and one_act(second, first) is one
 
 
 @pytest.mark.parametrize("name", ["agent:fix", "Agent:Fix", "AGENT:FIX"])

@@ -153,6 +153,14 @@ def test_cancel_asks_the_run_to_end_and_says_where_there_is_none(front: Front) -
     assert "no run of mine is at work" in front.notes()[0]
 
 
+def test_a_cancel_while_it_publishes_says_what_that_means(front: Front) -> None:
+    run_id = str(say(front, "fix"))
+    moved(front, run_id, state=State.PUBLISH)
+    say(front, "cancel")
+    (note,) = front.notes()
+    assert "publishing already" in note and asked_to_end(front, run_id)
+
+
 def test_cancel_wakes_a_run_that_waits(front: Front) -> None:
     run_id = str(say(front, "fix"))
     until = front.ledger.now() + 60_000

@@ -10,9 +10,11 @@ from redis import Redis
 
 from app.domain.errors import Unavailable, Waiting
 from app.domain.event import Event, Person
+from app.domain.ports import PullView
 from app.domain.run import Publication, Wait
 from app.domain.state import State
-from tests.fakes.github import FakeGitHub
+from app.domain.triggers import OPENED
+from tests.fakes.github import BOT, FakeGitHub
 from tests.worker.desk.made import event, office
 from worker.desk.events import EventDesk, handle_event
 from worker.store.ledger import Ledger
@@ -71,8 +73,90 @@ def test_a_second_label_while_a_run_is_at_work_gets_one_short_note(front: Front)
     assert front.send("k2") is None and front.send("k3") is None
     (note,) = front.notes()
     assert "run1" in note and len(note) < 400
-    assert "agent:fix" not in front.hub.issues[1].labels
+    assert "agent:fix" in front.hub.issues[1].labels, "the run that is admitted looks for it"
+    assert front.ledger.taken_off(5, 1) == 0
     assert front.ledger.unhandled_events(10) == []
+
+
+def moved(front: Front, run_id: str, *, over: bool = False, **fields: object) -> None:
+    lease = front.ledger.claim(run_id, "desk", 10_000)
+    assert lease is not None
+    run = replace(lease.run, explained=over, **fields)  # type: ignore[arg-type]
+    front.ledger.save(lease, run, release=True)
+
+
+def test_a_second_label_after_admission_is_taken_off_and_that_is_noted(front: Front) -> None:
+    front.send("k1")
+    moved(front, "run1", state=State.EDIT)
+    assert front.send("k2") is None
+    assert "agent:fix" not in front.hub.issues[1].labels
+    assert front.ledger.taken_off(5, 1) > 0
+
+
+def test_an_issue_opened_with_the_label_is_one_trigger(front: Front) -> None:
+    assert front.send("k1", told=OPENED, updated_at="2026-11-30T10:00:00Z") == "run1"
+    assert front.send("k2", updated_at="2026-11-30T10:00:02Z") is None
+    assert front.notes() == [] and front.ledger.unhandled_events(10) == []
+    assert "agent:fix" in front.hub.issues[1].labels
+
+
+def test_a_label_while_the_last_run_tells_its_end_waits_for_that(front: Front) -> None:
+    front.send("k1")
+    moved(front, "run1", state=State.HALTED)
+    assert front.send("k2") == "run1"
+    assert front.notes() == [] and front.ledger.unhandled_events(10) == ["k2"]
+    moved(front, "run1", over=True)
+    assert handle_event("k2", front.desk) == "run3"
+
+
+def test_a_label_does_not_hurry_an_end_that_cannot_be_told(front: Front) -> None:
+    front.send("k1")
+    moved(front, "run1", state=State.HALTED, wait=Wait(Waiting.GITHUB, 1, "suspended", 4, 1))
+    assert front.send("k2") is None
+    assert front.notes() == [] and front.ledger.unhandled_events(10) == ["k2"]
+
+
+def ended(front: Front, publication: Publication, state: State = State.COMPLETE) -> None:
+    front.send("k1")
+    moved(front, "run1", over=True, state=state, publication=publication)
+
+
+def pull(number: int, branch: str, state: str = "open") -> PullView:
+    return PullView(number, "u", state, True, "t", "b", branch, "c" * 40, 5, "main", BOT)
+
+
+@pytest.mark.parametrize("state", ["closed", "gone"])
+def test_a_pull_request_that_was_closed_unheard_blocks_nothing(front: Front, state: str) -> None:
+    ended(front, Publication("agent/issue-1-run1", "c", 7, "u"))
+    if state == "closed":
+        front.hub.pulls[7] = pull(7, "agent/issue-1-run1", state)
+    assert front.send("k2") == "run2"
+    run = front.ledger.run("run2")
+    assert run is not None and run.change == "run2" and front.notes() == []
+
+
+def test_a_branch_that_was_left_behind_is_not_run_into_again(front: Front) -> None:
+    ended(front, Publication(), State.HALTED)
+    front.hub.branches["agent/issue-1-run1"] = front.hub.branches["main"]
+    assert front.send("k2") == "run2"
+    run = front.ledger.run("run2")
+    assert run is not None and run.change == "run2"
+
+
+def test_without_leftovers_the_change_goes_on(front: Front) -> None:
+    ended(front, Publication(), State.HALTED)
+    assert front.send("k2") == "run2"
+    run = front.ledger.run("run2")
+    assert run is not None and run.change == "run1"
+
+
+def test_a_pull_request_that_the_ledger_forgot_is_found_by_its_branch(front: Front) -> None:
+    ended(front, Publication(), State.HALTED)
+    front.hub.branches["agent/issue-1-run1"] = front.hub.branches["main"]
+    front.hub.pulls[9] = pull(9, "agent/issue-1-run1")
+    assert front.send("k2") is None
+    (note,) = front.notes()
+    assert "#9" in note
 
 
 def test_a_label_while_a_pull_request_is_open_is_told_where_to_go(front: Front) -> None:
@@ -83,9 +167,10 @@ def test_a_label_while_a_pull_request_is_open_is_told_where_to_go(front: Front) 
         lease.run, state=State.COMPLETE, explained=True, publication=Publication("b", "c", 7, "u")
     )
     front.ledger.save(lease, ended, release=True)
+    front.hub.pulls[7] = pull(7, "agent/issue-1-run1")
     assert front.send("k2") is None and front.send("k3") is None
     (note,) = front.notes()
-    assert "#7" in note and "/agent revise" in note
+    assert "#7" in note and "close it" in note and "revise" not in note
 
 
 def waiting_run(front: Front) -> None:

@@ -77,6 +77,41 @@ def test_endings_and_runs_without_a_comment_are_left_alone() -> None:
     assert len(desk.hub.phases) == 1
 
 
+def late(saved: bool) -> tuple[Office, Run, Progress, list[Run]]:
+    """The run's row moves on while the comment about `publish` is on its way."""
+    desk, run, progress = begun()
+    done = replace(run, state=State.COMPLETE, explained=True)
+    rows = [done if saved else replace(run, state=State.PUBLISH)]
+    progress.latest = lambda _run: rows[-1]
+    assert progress(replace(run, state=State.PUBLISH))
+    return desk, done, progress, rows
+
+
+def test_a_comment_that_arrives_after_the_end_is_put_right_at_once() -> None:
+    desk, _done, progress, _rows = late(saved=True)
+    assert "Done" in desk.hub.comments[0].body and not progress.late
+
+
+def test_a_comment_that_arrives_just_before_the_end_is_put_right_by_the_next_pass() -> None:
+    desk, done, progress, rows = late(saved=False)
+    progress.settle()
+    assert "At work" in desk.hub.comments[0].body
+    rows.append(done)
+    desk.hub.down = True
+    progress.settle()
+    desk.hub.down = False
+    progress.settle()
+    assert "Done" in desk.hub.comments[0].body and not progress.late
+
+
+def test_a_comment_that_is_a_later_run_s_by_now_is_left_alone() -> None:
+    desk, _done, progress, _rows = late(saved=False)
+    progress.latest = lambda _run: None
+    desk.hub.comments[0].body = "the later run's"
+    progress.settle()
+    assert desk.hub.comments[0].body == "the later run's" and not progress.late
+
+
 def test_what_goes_wrong_is_no_failure_and_is_tried_again() -> None:
     desk, run, progress = begun()
     desk.hub.down = True

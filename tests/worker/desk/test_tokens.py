@@ -17,8 +17,8 @@ from app.domain.run import Run
 from app.domain.state import State
 from tests.standins.github_world import REPO, Acme
 from tests.worker.desk.made import new_run
-from tests.worker.desk.ways import MemoryShelf, tokens_of
-from worker.desk.tokens import Tokens, answer, phase_of
+from tests.worker.desk.ways import MemoryShelf, access_to, tokens_of
+from worker.desk.tokens import USE_MS, Tokens, answer, phase_of
 from worker.store.ledger import Ledger
 from worker.store.sealing import OneTimeKey, Seal, new_secret
 
@@ -55,17 +55,21 @@ def ids() -> str:
 ids.count = 0  # type: ignore[attr-defined]
 
 
-def tokens(minter: FakeMinter | None = None, shelf: MemoryShelf | None = None) -> Tokens:
-    return Tokens(shelf or MemoryShelf(), minter or FakeMinter(), Seal(new_secret()), ids)
+def tokens(
+    minter: FakeMinter | None = None, shelf: MemoryShelf | None = None, at: int = 0
+) -> Tokens:
+    minter = minter or FakeMinter()
+    return Tokens(shelf or MemoryShelf(), minter, Seal(new_secret()), ids, lambda: at)
 
 
 def test_a_phase_s_token_is_sealed_while_it_lives_and_gone_after() -> None:
     minter, shelf = FakeMinter(), MemoryShelf()
     made = tokens(minter, shelf)
-    with made.phase(new_run(), Phase.GIT) as token:
-        assert minter.alive == {token.secret: {"contents": "write", "metadata": "read"}}
+    with made.phase(new_run(), Phase.GIT) as held:
+        secret = held.token.secret
+        assert minter.alive == {secret: {"contents": "write", "metadata": "read"}}
         (kept,) = shelf.tokens()
-        assert token.secret.encode() not in kept.sealed and kept.run == "abc"
+        assert secret.encode() not in kept.sealed and kept.run == "abc"
         assert phase_of(kept.name) is Phase.GIT
     assert minter.alive == {} and shelf.tokens() == []
 
@@ -80,7 +84,7 @@ def test_it_is_revoked_whatever_happens(error: type[BaseException]) -> None:
 
 def test_a_shelf_that_fails_leaves_no_token_alive() -> None:
     class Broken(MemoryShelf):
-        def keep_token(self, name: str, sealed: bytes, expires_ms: int, run: str) -> None:
+        def keep_token(self, *_: object) -> None:
             raise Unavailable("Redis is away")
 
     minter = FakeMinter()
@@ -98,11 +102,41 @@ def test_what_could_not_be_revoked_is_the_keeper_s() -> None:
     with made.phase(new_run(), Phase.GIT):
         minter.away = True
     assert len(shelf.tokens()) == 1
-    assert made.revoke_leftovers(0, lambda run, phase: False) == 0
+    assert made.revoke_leftovers(0, nobody) == 0
     minter.away = False
-    assert made.revoke_leftovers(0, lambda run, phase: (run, phase) == ("abc", Phase.GIT)) == 0
-    assert made.revoke_leftovers(0, lambda run, phase: False) == 1
+    assert made.revoke_leftovers(0, nobody) == 1
     assert minter.alive == {} and shelf.tokens() == []
+
+
+def test_a_token_in_use_is_left_alone_whoever_uses_it() -> None:
+    """No run and no lease need be known: notes, progress and questions have neither."""
+    minter, shelf = FakeMinter(minted=9), MemoryShelf()
+    at = [0]
+    made = replace(tokens(minter, shelf), now=lambda: at[0])
+    with made.phase(replace(new_run(), id="unknown"), Phase.STATUS) as held:
+        assert made.revoke_leftovers(USE_MS - 1, nobody) == 0
+        at[0] = USE_MS - 1
+        held.still()
+        assert made.revoke_leftovers(2 * USE_MS - 2, nobody) == 0
+        assert len(minter.alive) == 1
+        assert made.revoke_leftovers(2 * USE_MS - 1, nobody) == 1, "its process died"
+    assert minter.alive == {} and shelf.tokens() == []
+
+
+def test_every_request_says_that_its_token_is_in_use(world: Acme) -> None:
+    shelf, at = MemoryShelf(), [0]
+    access = access_to(world, shelf)
+    access.tokens = replace(access.tokens, now=lambda: at[0])
+    run = new_run(Repository(world.repo_id, "acme", "widgets"), world.installation)
+    with access.read(run) as reader:
+        for at[0] in (0, 20_000, 40_000):
+            reader.branch("main")
+            (kept,) = shelf.tokens()
+            assert kept.until == at[0] + USE_MS
+
+
+def nobody(_run: str) -> bool:
+    return False
 
 
 def test_a_token_past_its_end_is_only_dropped() -> None:
@@ -110,7 +144,7 @@ def test_a_token_past_its_end_is_only_dropped() -> None:
     made = tokens(minter, shelf)
     with made.phase(new_run(), Phase.GIT):
         pass
-    assert made.revoke_leftovers(10_001, lambda run, phase: True) == 1
+    assert made.revoke_leftovers(10_001, lambda _run: True) == 1
     assert shelf.tokens() == []
 
 
@@ -120,8 +154,8 @@ def test_a_token_under_another_secret_waits_for_its_end() -> None:
         pass
     other = tokens(FakeMinter(), shelf)
     shelf.keep_token("odd name", b"x", 10_000, "abc")
-    assert other.revoke_leftovers(0, lambda run, phase: False) == 0
-    assert other.revoke_leftovers(10_000, lambda run, phase: False) == 2
+    assert other.revoke_leftovers(0, nobody) == 0
+    assert other.revoke_leftovers(10_000, nobody) == 2
 
 
 # -- the runner's fetch token ----------------------------------------------------------------------
@@ -219,8 +253,8 @@ def test_the_exchange_through_the_ledger_gives_a_token_that_only_reads(
         assert rest.get(f"/repos/{REPO}/git/ref/heads/main").status_code == 200
         assert rest.post(f"/repos/{REPO}/git/blobs", json={"content": "x"}).status_code == 403
         assert rest.get(f"/repos/{REPO}/issues/1").status_code == 403
-        now = round(time.time() * 1000)
-        assert made.revoke_leftovers(now, lambda run, phase: phase is Phase.FETCH) == 0
-        assert made.revoke_leftovers(now, lambda run, phase: False) == 1
+        now = round(time.time() * 1000) + USE_MS
+        assert made.revoke_leftovers(now, lambda _run: True) == 0
+        assert made.revoke_leftovers(now, nobody) == 1
         assert rest.get(f"/repos/{REPO}").status_code == 401
     assert ledger.tokens() == []

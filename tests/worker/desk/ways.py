@@ -20,8 +20,10 @@ class MemoryShelf:
     def __init__(self) -> None:
         self.rows: dict[str, SealedToken] = {}
 
-    def keep_token(self, name: str, sealed: bytes, expires_ms: int, run: str) -> None:
-        self.rows[name] = SealedToken(name, sealed, expires_ms, run)
+    def keep_token(
+        self, name: str, sealed: bytes, expires_ms: int, run: str, until_ms: int = 0
+    ) -> None:
+        self.rows[name] = SealedToken(name, sealed, expires_ms, run, until_ms)
 
     def tokens(self) -> list[SealedToken]:
         return list(self.rows.values())
@@ -43,7 +45,13 @@ def app_of(world: Acme) -> App:
 
 def tokens_of(world: Acme, shelf: Shelf | None = None) -> Tokens:
     seal = Seal(new_secret())
-    return Tokens(shelf or MemoryShelf(), app_of(world), seal, lambda: secrets.token_hex(4))
+    return Tokens(
+        shelf or MemoryShelf(),
+        app_of(world),
+        seal,
+        lambda: secrets.token_hex(4),
+        lambda: round(time.time() * 1000),
+    )
 
 
 def access_to(world: Acme, shelf: Shelf | None = None) -> Access:

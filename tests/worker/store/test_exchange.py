@@ -38,6 +38,9 @@ def test_tokens_are_listed_until_they_are_dropped(ledger: Ledger) -> None:
         1_800_000_000_000,
         "r1",
     )
+    assert (read.until, publish.until) == (0, 0)
+    ledger.keep_token("r1/read", b"\x00sealed\xff", 1_800_000_000_000, "r1", 77)
+    assert [token.until for token in ledger.tokens()] == [0, 77]
     assert "sealed" not in repr(read).replace("SealedToken", "")
     ledger.drop_token(publish.name)
     ledger.drop_token("never")

@@ -378,7 +378,7 @@ def test_a_cancelled_sleeper_is_due_at_once(ledger: Ledger) -> None:
     opened(ledger)
     lease = claimed(ledger, "r1")
     later = ledger.now() + 86_400_000
-    wait = Wait(Waiting.CAPACITY, later, "")
+    wait = Wait(Waiting.SANDBOX, later, "")
     ledger.save(lease, replace(lease.run, wait=wait), due_ms=later, release=True)
     assert ledger.due(ledger.now(), 9) == []
     assert ledger.cancel("r1")

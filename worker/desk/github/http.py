@@ -58,6 +58,7 @@ class Client:
         branch: str,
         api_url: str,
         pace: Pace,
+        still: Callable[[], None] = lambda: None,
     ) -> None:
         if branch and not BRANCH.fullmatch(branch):
             raise ForbiddenCall(f"{branch!r} is no branch name of ours; nothing can be bound to it")
@@ -66,6 +67,7 @@ class Client:
         self.phase = phase
         self._minted = token.minted
         self._pace = pace
+        self._still = still  # called before every request: the token is in use
         self._wire = Wire(f"token {token.secret}", api_url)
 
     def __enter__(self) -> Client:
@@ -142,6 +144,7 @@ class Client:
             if call.writes:
                 self._pace.wait()
             wait = next(waits, None)
+            self._still()
             try:
                 answer = self._wire.send(call.method, path, body=body, ask=ask)
             except Unavailable:

@@ -31,8 +31,8 @@ T = TypeVar("T")
 LOOKS = (0.5, 1.0, 2.0)  # seconds before each look for a write whose answer was lost
 NO_DRAFTS = "draft pull requests are not supported"
 INSTEAD_OF_DRAFT = (
-    "\n\n> This repository does not offer draft pull requests, so this one is open. "
-    "It is not ready for review."
+    "> This repository does not offer draft pull requests, so this one is open. "
+    "It is not ready for review.\n\n"
 )
 MODES = {FILE: "100644", EXECUTABLE: "100755", LINK: "120000"}
 SHAPES = Redactor()  # knows secrets by their shape alone
@@ -126,7 +126,7 @@ class Publisher:
             if isinstance(refusal, Exists) or NO_DRAFTS not in str(refusal).lower():
                 raise
             draft = False
-            plain = {"title": f"[draft] {title}", "body": body + INSTEAD_OF_DRAFT, "draft": draft}
+            plain = {"title": f"[draft] {title}", "body": INSTEAD_OF_DRAFT + body, "draft": draft}
             sent.update(plain)
             data = self._client.call("create_pull", body=sent).data
         view = self.pull_view(answers.pull_view(data).number)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.domain.commands import Word
 from app.domain.contract import Contract, Request
-from app.domain.errors import Halt, Missing, Reason, Refused
+from app.domain.errors import Halt, Missing, Park, Reason, Refused, Waiting
 from app.domain.event import Event
 from app.domain.intake import (
     adopting,
@@ -31,6 +31,8 @@ from worker.desk.kit import RUNNING, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
 
 LARGE = "agent:large"  # the label that makes a task one of class large
+AT_ONCE_MS = 10_000  # an event may reach us so long after what it tells of
+LOOK_AGAIN = 5.0  # seconds
 LABELS = "labels"  # intent: agent:fix was replaced by agent:running
 
 
@@ -129,8 +131,23 @@ def _issue(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> IssueV
     if issue.locked:
         raise _no_issue("its conversation is locked, so nothing could be asked or reported")
     if not run.word and not replaced and event.label.casefold() not in labels:
-        raise _no_issue(f"the label `{event.label}` was taken off before the run began")
+        _taken_off(kit, run, event)
     return issue
+
+
+def _taken_off(kit: DeskKit, run: Run, event: Event) -> None:
+    """The trigger's label is not there: we took it off ourselves, or a person did.
+
+    What we took off after the event was told is what that event had put on. A person may be at it
+    just now, so the issue is looked at once more before this counts as taken back.
+    """
+    ours = kit.taken_off(run.repository.id, run.issue)
+    if ours and ours >= kit.heard(event.key) - AT_ONCE_MS:
+        return
+    if run.wait is None:
+        note = f"The label `{event.label}` is not there; perhaps it comes back."
+        raise Park(Waiting.GITHUB, LOOK_AGAIN, note)
+    raise _no_issue(f"the label `{event.label}` was taken off before the run began")
 
 
 def _no_issue(why: str) -> Halt:
@@ -150,7 +167,7 @@ def _acknowledged(kit: DeskKit, run: Run, writer: GitHubWriter, issue: IssueView
         return 0
     if done(kit.hold, LABELS) is None:
         kit.hold.intend(LABELS, {"add": RUNNING})
-        tolerant(kit.hold, lambda: relabel(writer, run.issue, issue.labels, RUNNING))
+        tolerant(kit.hold, lambda: relabel(kit, writer, run, issue.labels, RUNNING))
         kit.hold.fulfil(LABELS, {})
     return sticky(kit.hold, writer, run, kit.now())
 

@@ -35,6 +35,7 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
     def stage(run: Run) -> Run:
         if run.state not in ENDS:
             raise ValueError(f"run {run.id} is in {run.state}, which is no ending")
+        run = replace(run, wait=None)  # it may have waited to say this; that is no news
         if run.kind is Kind.EXPLAIN:
             with kit.write(run, Phase.STATUS) as writer:
                 _say(kit, run, writer)
@@ -42,7 +43,7 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
             labels = _labels(kit, run)
             with kit.write(run, Phase.STATUS) as writer:
                 _say(kit, run, writer)
-                tolerant(kit.hold, lambda: relabel(writer, run.issue, labels, _label(run)))
+                tolerant(kit.hold, lambda: relabel(kit, writer, run, labels, _label(run)))
                 comment = sticky(kit.hold, writer, run, kit.now())
             run = replace(run, status_comment=comment or run.status_comment)
         return replace(run, explained=True)

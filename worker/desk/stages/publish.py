@@ -17,7 +17,7 @@ from app.domain.edit import Candidate, Delta
 from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
 from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
-from app.domain.ports import FileWrite, GitHubWriter, PullView
+from app.domain.ports import FileWrite, GitHubReader, GitHubWriter, PullView
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop
 from app.domain.run import Publication, Run, branch_name
@@ -55,12 +55,12 @@ def publish(kit: DeskKit) -> Callable[[Run], Run]:
     def stage(run: Run) -> Run:
         work = _certified(run)
         _wanted_as_draft(work)
-        labels = _still_allowed(kit, run, begun=kit.hold.intent("branch") is not None)
+        labels = _still_allowed(kit, work, begun=kit.hold.intent("branch") is not None)
         published = Publication(work.branch, _git(kit, work))
         run = replace(run, publication=published)
         facts = _facts(kit, run)
         pull = _pull(kit, replace(work, run=run), facts)
-        published = replace(published, pull=pull.number, pull_url=pull.url)
+        published = replace(published, pull=pull.number, pull_url=pull.url, draft=pull.draft)
         run = replace(run, publication=published)
         published = replace(published, check_run=_check(kit, replace(work, run=run), facts))
         complete = replace(run, publication=published).moved(Signal.DONE)
@@ -97,13 +97,16 @@ def _wanted_as_draft(work: _Work) -> None:
     )
 
 
-def _still_allowed(kit: DeskKit, run: Run, *, begun: bool) -> tuple[str, ...]:
+def _still_allowed(kit: DeskKit, work: _Work, *, begun: bool) -> tuple[str, ...]:
     """Ask again, live, before anything is published; the issue's labels.
 
     Once the ref may exist (`begun`), what was begun is finished: half of it would help nobody.
     """
+    run = work.run
     with kit.read(run) as reader:
         require_repository(reader, kit.owners)
+        if not begun:
+            _require_base(reader, work)
         try:
             issue = reader.issue(run.issue)
         except Missing:
@@ -115,6 +118,18 @@ def _still_allowed(kit: DeskKit, run: Run, *, begun: bool) -> tuple[str, ...]:
             if issue.state != "open":
                 raise _unwanted(f"is {issue.state}")
         return issue.labels
+
+
+def _require_base(reader: GitHubReader, work: _Work) -> None:
+    """A pull request needs its base branch, wherever that points by now."""
+    try:
+        reader.branch(work.contract.base_branch)
+    except Missing as gone:
+        raise Halt(
+            Reason.BASE_LOST,
+            f"The base branch `{work.contract.base_branch}` is not there any more.",
+            "Bring it back or configure another `base`, then label the issue again.",
+        ) from gone
 
 
 def _unwanted(why: str) -> Halt:
@@ -196,11 +211,16 @@ def _adopted(writer: GitHubWriter, work: _Work, commit: str) -> Record | None:
     )
     if found != commit and not ours:
         raise Refused(
-            f"The branch {work.branch} exists already and holds other work ({found}); it was left "
-            "as it is. Delete or rename it",
+            f"The branch {work.branch} exists already and holds {_whose(view.message)} ({found}); "
+            "it was left as it is. A new run takes another name",
             422,
         )
     return {"commit": found}
+
+
+def _whose(message: str) -> str:
+    ours = [line for line in message.splitlines() if line.startswith("Agent-Run: ")]
+    return f"the commit of an earlier run ({ours[-1][:80]})" if ours else "other work"
 
 
 def _signed(kit: DeskKit, run: Run, commit: str) -> None:
@@ -252,6 +272,8 @@ def _deltas(kit: DeskKit) -> tuple[Delta, ...]:
 def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
     """The one pull request of this branch: opened as a draft, or adopted and brought up to date."""
     run = work.run
+    if done(kit.hold, "pull") is None:
+        _unmoved(kit, work)
     with kit.write(run, Phase.PULL) as writer:
         record = once(
             kit.hold,
@@ -268,9 +290,11 @@ def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
                 "Set the label `agent:fix` on the issue for a new one.",
             )
         if view.head_sha != run.publication.commit:
+            _uncertified(writer, run, view)
             raise IntegrityError(
                 f"The pull request #{view.number} shows {view.head_sha}, not the commit "
-                f"{run.publication.commit} that the evidence names."
+                f"{run.publication.commit} that was checked. Its title and body say so now; "
+                f"somebody pushed to {view.head_ref}."
             )
         numbered = replace(
             run, publication=replace(run.publication, pull=view.number, pull_url=view.url)
@@ -279,15 +303,41 @@ def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
         return view if _alike(body, view.body) else writer.update_pull(view.number, None, body)
 
 
+def _unmoved(kit: DeskKit, work: _Work) -> None:
+    """Nothing is shown to people under evidence that speaks of another commit."""
+    commit = work.run.publication.commit
+    with kit.read(work.run) as reader:
+        _require_base(reader, work)
+        try:
+            head = reader.branch(work.branch)
+        except Missing as gone:
+            raise Halt(
+                Reason.CANCELLED,
+                f"Somebody deleted the branch `{work.branch}`, so no pull request was opened.",
+                "Set the label `agent:fix` on the issue for a new run.",
+            ) from gone
+    if head != commit and kit.hold.intent("pull") is None:
+        raise IntegrityError(
+            f"The branch {work.branch} shows {head}, not the commit {commit} that was checked: "
+            "somebody pushed to it. No pull request was opened."
+        )
+
+
+def _uncertified(writer: GitHubWriter, run: Run, view: PullView) -> None:
+    """Take our words about another commit back, title and body."""
+    title, ours = report.uncertified(run, view.title, view.head_sha)
+    writer.update_pull(view.number, title, report.merge_body(view.body, ours))
+
+
 def _opened(writer: GitHubWriter, work: _Work, facts: report.Facts) -> Record:
     title, body = report.pull_title(work.run), report.pull_body(work.run, facts)
     view = writer.open_pull(title, body, work.branch, work.contract.base_branch)
-    return {"number": view.number, "url": view.url}
+    return {"number": view.number, "url": view.url, "draft": view.draft}
 
 
 def _found(writer: GitHubWriter, work: _Work) -> Record | None:
     view = writer.find_pull(work.branch)
-    return None if view is None else {"number": view.number, "url": view.url}
+    return None if view is None else {"number": view.number, "url": view.url, "draft": view.draft}
 
 
 def _alike(one: str, other: str) -> bool:
@@ -320,5 +370,5 @@ def _told(kit: DeskKit, run: Run, labels: tuple[str, ...], verdict: Verdict) -> 
     label = DONE if verdict.result is Result.PASSED else INCOMPLETE
     with kit.write(run, Phase.STATUS) as writer:
         comment = sticky(kit.hold, writer, run, kit.now())
-        tolerant(kit.hold, lambda: relabel(writer, run.issue, labels, label))
+        tolerant(kit.hold, lambda: relabel(kit, writer, run, labels, label))
     return replace(run, status_comment=comment or run.status_comment)

@@ -144,7 +144,6 @@ def test_a_pause_refuses_and_says_so() -> None:
         ({"state": "closed"}, "closed"),
         ({"locked": True}, "locked"),
         ({"is_pull": True}, "pull request"),
-        ({"labels": ("bug",)}, "taken off"),
     ],
 )
 def test_an_issue_that_changed_is_refused(change: dict[str, object], words: str) -> None:
@@ -153,6 +152,43 @@ def test_an_issue_that_changed_is_refused(change: dict[str, object], words: str)
     stop = refusal(desk)
     assert stop.record.reason is Reason.REFUSED_ISSUE and words in stop.record.message
     assert desk.hub.comments == []
+
+
+def unlabelled() -> Office:
+    desk = office()
+    desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("bug",))
+    return desk
+
+
+def test_a_label_that_is_off_is_looked_for_once_more_and_then_refused() -> None:
+    desk = unlabelled()
+    with pytest.raises(Park) as park:
+        admit(desk.kit())(new_run())
+    assert park.value.waiting is Waiting.GITHUB and park.value.seconds < 10
+    waited = replace(new_run(), wait=Wait(Waiting.GITHUB, 0, ""))
+    with pytest.raises(Halt) as stop:
+        admit(desk.kit())(waited)
+    assert "taken off" in stop.value.record.message
+    desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("agent:fix",))
+    assert admit(desk.kit())(waited).state is State.PREPARE
+
+
+@pytest.mark.parametrize(("off", "ours"), [(20_000, True), (12_000, True), (9_000, False)])
+def test_a_label_that_we_took_off_is_no_withdrawal(off: int, ours: bool) -> None:
+    desk = unlabelled()
+    kit = replace(desk.kit(), taken_off=lambda *_: off, heard=lambda _key: 20_000)
+    if ours:
+        assert admit(kit)(new_run()).state is State.PREPARE
+    else:
+        with pytest.raises(Park):
+            admit(kit)(new_run())
+
+
+def test_taking_the_label_off_is_noted_before_it_is_done() -> None:
+    desk, noted = office(), []
+    kit = replace(desk.kit(), taking_off=lambda *where: noted.append(where))
+    admit(kit)(new_run())
+    assert noted == [(5, 1)] and "agent:fix" not in desk.hub.issues[1].labels
 
 
 def test_a_deleted_issue_is_refused() -> None:

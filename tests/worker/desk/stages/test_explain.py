@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.errors import Halt, HaltRecord, Park, Reason
+from app.domain.errors import Halt, HaltRecord, Park, Reason, Waiting
 from app.domain.evidence import Result
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop, RepoConfig
-from app.domain.run import Publication, Run
+from app.domain.run import Publication, Run, Wait
 from app.domain.state import State
 from tests.worker.desk.made import FILES, Office, new_run, office, ready
 from worker.desk.stages.explain import explain
@@ -49,6 +49,26 @@ def test_the_label_says_how_it_ended(reason: Reason, label: str) -> None:
     desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("Agent:Fix", "agent:running", "bug"))
     explain(desk.kit())(halted(reason))
     assert set(desk.hub.issues[1].labels) == {label, "bug"}
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_the_label_of_a_newer_event_is_left_to_its_run(newer: bool) -> None:
+    desk, noted = office(), []
+    kit = replace(
+        desk.kit(),
+        newer_trigger=lambda _run: newer,
+        taking_off=lambda *where: noted.append(where),
+    )
+    explain(kit)(halted(Reason.NO_PROGRESS))
+    assert ("agent:fix" in desk.hub.issues[1].labels) is newer
+    assert noted == ([] if newer else [(5, 1)])
+
+
+def test_that_it_waited_to_be_told_is_not_shown() -> None:
+    desk = office()
+    waited = replace(halted(Reason.CANCELLED), wait=Wait(Waiting.GITHUB, 1, "suspended", 3, 1))
+    assert explain(desk.kit())(waited).wait is None
+    assert "waiting-github" not in " ".join(c.body for c in desk.hub.comments)
 
 
 def test_it_is_said_once_however_often_it_is_explained() -> None:

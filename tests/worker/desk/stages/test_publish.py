@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ from app.domain.event import Person, Repository
 from app.domain.evidence import Holds, Result
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop, RepoConfig
-from app.domain.run import Run
+from app.domain.run import Publication, Run
 from app.domain.state import State
 from tests.fakes.github import Files, tree_id
 from tests.fakes.hold import FakeHold
@@ -31,6 +33,7 @@ from tests.worker.desk.mortal import Killed, Mortal
 from tests.worker.desk.ways import access_to
 from worker.attest import bundle, examine
 from worker.attest.verify import public_key, subjects, verify
+from worker.desk.remains import remains
 from worker.desk.stages.publish import publish
 
 BRANCH = "agent/issue-1-abc"
@@ -62,6 +65,9 @@ class Scene:
 
     def agent_refs(self) -> list[str]:
         return [name for name in self.hub.refs(REPO) if "agent/" in name]
+
+
+READS = {"contents": "read", "issues": "read", "pull_requests": "read"}
 
 
 def scene(world: Acme, verdict: Result = Result.PASSED, config: RepoConfig | None = None) -> Scene:
@@ -176,8 +182,9 @@ def test_every_token_is_least_and_ended(world: Acme) -> None:
     tokens = made.hub.tokens()
     asked = [{k: v for k, v in t["permissions"].items() if k != "metadata"} for t in tokens]
     assert asked == [
-        {"contents": "read", "issues": "read"},
+        READS,
         {"contents": "write"},
+        READS,
         {"pull_requests": "write"},
         {"checks": "write"},
         {"issues": "write"},
@@ -185,7 +192,7 @@ def test_every_token_is_least_and_ended(world: Acme) -> None:
     log = made.hub.log()
     minted = [one for one in log if one["path"].endswith("/access_tokens")]
     ended = [one for one in log if one["path"] == "/installation/token"]
-    assert len(minted) == len(ended) == 5 and all(one["status"] == 204 for one in ended)
+    assert len(minted) == len(ended) == 6 and all(one["status"] == 204 for one in ended)
 
 
 def test_only_the_table_s_writes_are_sent(world: Acme) -> None:
@@ -363,6 +370,83 @@ def test_a_pull_request_that_shows_another_head_is_not_vouched_for(world: Acme) 
     with pytest.raises(Halt) as stop:
         made.publish()
     assert stop.value.record.reason is Reason.INTEGRITY
+    (pull,) = made.hub.pulls(REPO)
+    assert pull["title"].startswith("[not certified] ")
+    assert "Not certified" in pull["body"] and "Closes #" not in pull["body"]
+
+
+def stopped(made: Scene) -> tuple[Halt, Run]:
+    """How publishing ended, and the run as its ending is told."""
+    with pytest.raises(Halt) as stop:
+        made.publish()
+    made.hub.clear_faults()
+    return stop.value, remains(made.desk.kit())(made.run)
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status"),
+    [
+        ("/check-runs$", "POST", 403),
+        ("/check-runs$", "POST", 422),
+        (r"/pulls/\d+$", "GET", 404),
+    ],
+)
+def test_a_stop_after_the_pull_request_is_there_knows_it(
+    world: Acme, path: str, method: str, status: int
+) -> None:
+    made = scene(world)
+    made.hub.fault("status", path, method=method, status=status, times=0)
+    halt, run = stopped(made)
+    assert halt.record.reason is Reason.INFRASTRUCTURE
+    (pull,) = made.hub.pulls(REPO)
+    assert run.publication.pull == pull["number"] and run.publication.pull_url
+    assert run.publication.commit == pull["head"]["sha"]
+
+
+def test_a_person_who_pushes_first_gets_no_pull_request_in_our_words(world: Acme) -> None:
+    made = scene(world)
+    with pytest.raises(Killed):
+        killed_after_the_branch(made)
+    made.hub.push(REPO, "alice", BRANCH, {"extra": "by hand"}, "By hand")
+    halt, run = stopped(made)
+    assert halt.record.reason is Reason.INTEGRITY and "pushed" in halt.record.message
+    assert made.hub.pulls(REPO) == [] and run.publication.pull == 0
+    assert run.publication.branch == BRANCH and run.publication.commit
+
+
+def killed_after_the_branch(made: Scene) -> None:
+    hold = made.desk.hold
+    fulfil = hold.fulfil
+
+    def deadly(key: str, data: Mapping[str, Any]) -> None:
+        fulfil(key, data)
+        if key == "branch":
+            hold.fulfil = fulfil  # type: ignore[method-assign]
+            raise Killed
+
+    hold.fulfil = deadly  # type: ignore[method-assign]
+    made.publish()
+
+
+def test_a_foreign_branch_is_not_claimed_and_what_nobody_can_see_is_not_denied(
+    world: Acme,
+) -> None:
+    made = scene(world)
+    made.hub.push(REPO, "alice", BRANCH, {"extra": "by hand"}, "By hand")
+    _halt, run = stopped(made)
+    assert run.publication == Publication()
+    made.hub.fault("status", "/git/ref/heads/", method="GET", status=403, times=0)
+    assert remains(made.desk.kit())(made.run).publication == Publication(branch=BRANCH)
+
+
+def test_a_base_that_is_gone_is_said_before_anything_is_there(world: Acme) -> None:
+    made = scene(world)
+    assert made.run.contract is not None
+    lost = replace(made.run.contract, base_branch="gone")
+    made.run = replace(made.run, contract=lost)
+    halt, run = stopped(made)
+    assert halt.record.reason is Reason.BASE_LOST
+    assert made.agent_refs() == [] and run.publication == Publication()
 
 
 def test_what_a_person_wrote_in_the_body_survives(world: Acme) -> None:
@@ -383,6 +467,10 @@ def test_where_drafts_do_not_exist_the_pull_request_says_so(world: Acme) -> None
     run = made.publish()
     pull = made.hub.pull(REPO, run.publication.pull)
     assert not pull["draft"] and pull["title"].startswith("[draft] ")
+    assert pull["body"].startswith("> This repository does not offer draft")
+    assert not run.publication.draft
+    (sticky,) = made.hub.comments(REPO, 1)
+    assert "not a draft" in sticky["body"]
     assert "not ready for review" in pull["body"] and TREE in pull["body"]
 
 

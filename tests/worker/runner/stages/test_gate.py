@@ -436,6 +436,8 @@ def test_a_new_module_that_shadows_another_is_a_referee(world: World) -> None:
 
 def texts(finding: Finding) -> list[str]:
     return [*finding.exhibits, *(text for part in finding.parts for text in texts(part))]
+
+
 def test_somebody_elses_secret_is_said_and_not_quoted(world: World) -> None:
     secret = "ghp_" + "a1B2" * 9
     line = f"import os; os._exit(0); KEY = '{secret}'\n".encode()
