@@ -182,8 +182,12 @@ def _inside(name: str, part: Any, signed: Signed) -> str:
     """Where in a list of results the difference is, as far as the statement tells."""
     if name != "baseline" or not isinstance(part, list):
         return ""
-    checks = signed.evidence.get("checks", [])
-    kept = {one["name"]: (one.get("baseline") or {}).get("record") for one in checks}
+    checks = signed.evidence.get("checks")
+    kept = {
+        one.get("name"): _at(one, "baseline", "record")
+        for one in (checks if isinstance(checks, list) else [])
+        if isinstance(one, Mapping)
+    }
     for one in part:
         check = one.get("check") if isinstance(one, dict) else None
         if kept.get(check) != digest(one):

@@ -74,19 +74,25 @@ def again(signed: Signed, shown: Evidence) -> tuple[list[Again], tuple[str, ...]
     """(checks that can be repeated, sentences about those that cannot). A definition comes from
     the statement, else from the bundle; it counts only where its digest is the signed one."""
     listed = shown.bundle.parts.get("checks") if shown.bundle else None
-    bundled = {one.get("name"): one for one in listed} if isinstance(listed, list) else {}
+    bundled = {one.get("name"): one for one in _records(listed)}
     found: list[Again] = []
     missing: list[str] = []
-    for one in signed.evidence.get("checks", []):
-        command, after = one.get("command"), one.get("after")
-        if not command or not after or after.get("exitCode") is None:
+    for one in _records(signed.evidence.get("checks")):
+        name, command, after = str(one.get("name")), one.get("command"), one.get("after")
+        if not isinstance(command, Mapping) or not isinstance(after, Mapping):
             continue
-        check = _check(one["name"], command, bundled.get(one["name"]))
+        if after.get("exitCode") is None:
+            continue
+        check = _check(name, command, bundled.get(name))
         if check is None or check.digest() != command.get("digest"):
-            missing.append(f"`{one['name']}`: its command is not in the evidence; --bundle has it.")
+            missing.append(f"`{name}`: its command is not in the evidence; --bundle has it.")
         else:
             found.append(Again(check, after))
     return found, tuple(missing)
+
+
+def _records(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _check(name: str, command: Mapping[str, Any], bundled: Any) -> Check | None:

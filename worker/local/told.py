@@ -41,9 +41,14 @@ def _of(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _records(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings of a list; a statement of another version may hold anything."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
 def _checks(checks: Any) -> RenderableType:
     table = Table("check", "baseline", "after", box=None, padding=(0, 2, 0, 1))
-    for one in checks if isinstance(checks, list) else []:
+    for one in _records(checks):
         table.add_row(
             plain(str(one.get("name")), "bold", 60),
             _cell(one.get("baseline")),
@@ -63,10 +68,11 @@ def _cell(result: Any) -> Text:
 
 
 def _findings(found: Any, depth: int) -> Iterator[RenderableType]:
-    for one in found if isinstance(found, list) else []:
+    for one in _records(found):
         standing = str(one.get("standing"))
         line = plain(f"{standing}: {one.get('claim')}", STYLES.get(standing, "yellow"))
         yield Padding(line, (0, 0, 0, 2 * depth))
-        for text in one.get("exhibits") or []:
+        exhibits = one.get("exhibits")
+        for text in exhibits if isinstance(exhibits, list) else []:
             yield Padding(plain(str(text), "dim"), (0, 0, 0, 2 * depth + 2))
         yield from _findings(one.get("parts"), depth + 1)

@@ -24,8 +24,11 @@ from tests.worker.local.world import (
 from worker import settings
 from worker.attest.bundle import NotABundle
 from worker.attest.canonical import canonical
-from worker.local import evidence, trust, verify
+from worker.attest.examine import Signed
+from worker.local import evidence, table, trust, verify
 from worker.local.repository import Repository
+from worker.local.rerun import again
+from worker.local.told import told
 
 STEP = 11  # every so many bytes of a bundle one is flipped
 
@@ -251,3 +254,25 @@ def test_a_flipped_byte_in_an_object_of_the_repository_is_found(made: Scene) -> 
     (fault,) = [one for one in found if one.standing is Holds.FAILS]
     assert "An object of the tree is not whole" in fault.exhibits[0]
     assert "calc.py" in fault.exhibits[0]
+
+
+@pytest.mark.parametrize("odd", [None, 7, "x", [], [None, 7, "x", []], {}, {"tree": [3]}])
+def test_signed_values_of_another_shape_are_shown_as_far_as_they_go(odd: Any) -> None:
+    names = ("checks", "findings", "run", "model", "requester", "request", "wall", "result")
+    signed = Signed("a" * 40, "b" * 40, dict.fromkeys(names, odd), {})
+    console = table.console()
+    for line in told(signed):
+        console.print(line)
+    assert again(signed, evidence.Evidence((), "x")) == ([], ())
+
+
+def test_no_text_of_evidence_moves_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    evil = "\x1b[2J\x1b]0;title\x07[red]\u202e\n"
+    finding = {"claim": evil, "standing": evil, "exhibits": [evil], "parts": []}
+    check = {"name": evil, "baseline": None, "after": {"standing": evil, "exitCode": evil}}
+    said_there = {"findings": {"tree": [finding]}, "checks": [check], "wall": evil, "result": evil}
+    for line in told(Signed("a" * 40, "b" * 40, said_there, {})):
+        table.console().print(line)
+    shown = capsys.readouterr().out
+    assert "[red]" in shown
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
