@@ -120,7 +120,11 @@ class Stack:
                 "PATCHWARRANT_MODEL_URL": self.model_url,
                 "GITHUB_SERVER_URL": self.hub.git_url,
             },
-            "sandbox": {"DOCKER_HOST": os.environ.get("DOCKER_HOST", "")},
+            "sandbox": {
+                "DOCKER_HOST": os.environ.get("DOCKER_HOST", ""),
+                # a machine behind an authority of its own says so with this variable
+                "PATCHWARRANT_SETUP_CERTIFICATES": os.environ.get("SSL_CERT_FILE", ""),
+            },
         }[role]
         return {**known, **{k: v for k, v in own.items() if v}, **self.extra.get(role, {})}
 

@@ -250,7 +250,12 @@ def _node_install(sight: Sight, found: Found, folder: str, package: Mapping[str,
             run = "yarn install --frozen-lockfile --non-interactive"
             return found.step("yarn install", run, folder)
         found.tool(_from_npm("yarn", "@yarnpkg/cli-dist", version if manager == "yarn" else "4"))
-        run = "YARN_NODE_LINKER=node-modules YARN_ENABLE_GLOBAL_CACHE=0 yarn install --immutable"
+        run = (  # it looks at no proxy variables but its own
+            "export YARN_HTTP_PROXY=$http_proxy YARN_HTTPS_PROXY=$https_proxy\n"
+            'if [ -n "${SSL_CERT_FILE:-}" ]; then export '
+            "YARN_HTTPS_CA_FILE_PATH=$SSL_CERT_FILE; fi\n"
+            "YARN_NODE_LINKER=node-modules YARN_ENABLE_GLOBAL_CACHE=0 yarn install --immutable"
+        )
         return found.step("yarn install", run, folder)
     found.step("npm install", f"npm install --no-package-lock {NPM_FLAGS}", folder)
     found.assumed.append("There is no lock file for npm: the newest fitting versions are used.")

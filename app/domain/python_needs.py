@@ -28,7 +28,7 @@ _WORKSHOP = re.compile(r"(?i)(?:dev|develop|ci)[^/]*$")
 _READABLE = re.compile(r"(?i)(?:.*/)?[^/]*(?:require|constraint)[^/]*\.(?:txt|in)|requirements/.*")
 _ITSELF = re.compile(r"^\s*(?:-e\s*|--editable[ =])?(?:file:)?\.(?:/)?(?:\[[^\]]*\])?\s*(?:#.*)?$")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_OLD_PYTEST = re.compile(r"(?i)pytest(?:\s*>=\s*[0-7](?:\.\d+)*)?")  # the default image has 7.2
+_PYTEST = re.compile(r"(?i)pytest(?:\s*>=\s*\d+(?:\.\d+)*)?")  # the default image has one
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ def python_needs(sight: Sight, folder: str, *, pytest_there: bool) -> Needs:
     listed = _listed(sight, start)
     own = next((one[1] for one in listed if one[1]), "")
     lines = [line for lines, _ in listed for line in lines]
-    wanted = _cleaned(lines, own, pytest_there=pytest_there)
+    wanted = _cleaned(lines, own)
     if wanted:
         path = f"{start}{GENERATED}"
         files[path] = ("\n".join(wanted) + "\n").encode()
         chosen.append(path)
-    real = [one for one in chosen if _installs(files[one], pytest_there=pytest_there)]
-    if not real:
+    real = [one for one in chosen if files[one].strip()]
+    if not any(_installs(files[one], pytest_there=pytest_there) for one in real):
         return Needs({}, (), "")
     words = [posixpath.relpath(one, folder or ".") for one in real]
     what = ", ".join("what the project names" if w == GENERATED else w for w in words)
@@ -89,7 +89,7 @@ def _installs(data: bytes, *, pytest_there: bool) -> bool:
         line.partition(" #")[0].strip() for line in data.decode("utf-8", "replace").split("\n")
     ]
     real = [line for line in lines if line and not line.startswith("#")]
-    return any(not (pytest_there and _OLD_PYTEST.fullmatch(line)) for line in real)
+    return any(not (pytest_there and _PYTEST.fullmatch(line)) for line in real)
 
 
 def _without_itself(data: bytes) -> bytes:
@@ -98,15 +98,14 @@ def _without_itself(data: bytes) -> bytes:
     return "\n".join(line for line in lines if not _ITSELF.match(line)).encode()
 
 
-def _cleaned(lines: Iterable[str], own: str, *, pytest_there: bool) -> list[str]:
+def _cleaned(lines: Iterable[str], own: str) -> list[str]:
     kept: list[str] = []
     for line in lines:
         text = " ".join(line.split())
         name = _NAME.match(text)
         if name is None or _folded(name[0]) == own or text in kept:
             continue
-        if not (pytest_there and _OLD_PYTEST.fullmatch(text)):
-            kept.append(text)
+        kept.append(text)
     return kept
 
 

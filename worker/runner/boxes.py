@@ -12,13 +12,14 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import httpcore
 import httpx
 
 from app.domain.check import Outcome
@@ -30,6 +31,7 @@ from worker.runner.setup_request import files_tar, outcome_of, plan_json
 PIECE = 1 << 20
 LOOK_EVERY = 1.0  # seconds
 CONNECT = 5.0  # seconds
+KEPT = 3.0  # seconds that an unused connection stays open; the service closes it after five
 SILENCE = 30.0  # seconds without a sign of life after which the service counts as gone
 
 Look = Callable[[], None]
@@ -145,6 +147,38 @@ def _tls(certs: str) -> ssl.SSLContext:
     return context
 
 
+class _Knocking(httpcore.SyncBackend):
+    """Knocks before it connects: the library leaks the socket of a connection that is refused."""
+
+    def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(CONNECT)
+            try:
+                probe.connect(path)
+            except OSError as error:
+                raise httpcore.ConnectError(str(error)) from error
+        return super().connect_unix_socket(path, timeout, socket_options)
+
+
+def _near(path: str) -> httpx.HTTPTransport:
+    """Connections to a unix socket, kept open between the calls."""
+    made = httpx.HTTPTransport()
+    made.close()
+    made._pool = httpcore.ConnectionPool(
+        uds=path,
+        network_backend=_Knocking(),
+        max_connections=None,  # who may come in is the sandbox's to say
+        max_keepalive_connections=8,
+        keepalive_expiry=KEPT,
+    )
+    return made
+
+
 class SandboxClient:
     """`ports.Sandbox` against the service at `address`, a socket's path or `https://host:port`.
 
@@ -159,11 +193,7 @@ class SandboxClient:
         self._address = address
         self._tenant = ""
         self._far = urlsplit(address) if address.startswith("https://") else None
-        transport = (
-            httpx.HTTPTransport(verify=_tls(certs))
-            if self._far
-            else httpx.HTTPTransport(uds=address)
-        )
+        transport = httpx.HTTPTransport(verify=_tls(certs)) if self._far else _near(address)
         self._http = httpx.Client(
             transport=transport,
             base_url=address if self._far else "http://sandbox",
@@ -232,26 +262,15 @@ class SandboxClient:
         with contextlib.suppress(Unavailable), self._faults():
             self._http.delete(f"/boxes/{box}", params={"run": run})
 
-    def _knock(self) -> None:
-        """A connection of our own first: the library leaks the socket of one that is refused."""
-        try:
-            if self._far:
-                where = (self._far.hostname or "", self._far.port or 443)
-                socket.create_connection(where, CONNECT).close()
-                return
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.settimeout(CONNECT)
-                probe.connect(self._address)
-        except OSError as error:
-            raise Unavailable(
-                f"no sandbox listens on {self._address} ({error}); is its process running?"
-            ) from error
-
     @contextlib.contextmanager
     def _faults(self) -> Iterator[None]:
-        self._knock()
         try:
             yield
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Unavailable(
+                f"no sandbox listens on {self._address} ({error}); is its process running, and do "
+                "the certificates fit?"
+            ) from error
         except httpx.HTTPError as error:
             raise Unavailable(f"the sandbox's connection broke: {error!r}") from error
 

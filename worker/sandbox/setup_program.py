@@ -39,6 +39,7 @@ CLIENTS = {  # who tells where packages come from; the answers become the allow-
     "print('https://' + p.netloc, 'https://' + p.file_storage_domain)\"": "pip",
     "npm config get registry": "npm",
     "yarn config get registry": "npm",
+    "yarn config get npmRegistryServer": "npm",  # of its later versions
     "go env GOPROXY": "go",
     "go env GOSUMDB | sed 's,^,https://,'": "go",
     "gem sources": "gem",

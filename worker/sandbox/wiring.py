@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import uvloop
 from starlette.applications import Starlette
 from starlette.routing import Route
 
@@ -238,7 +239,8 @@ def serve(
             say(f"the sandbox listens on {path}")
             if beyond is not None:
                 say(f"and, with TLS, on {beyond[0].getsockname()[:2]}")
-            asyncio.run(answer(application(rooms, setup_room, chores), sock, beyond))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(answer(application(rooms, setup_room, chores), sock, beyond))
 
 
 def ceilings_of(read: settings.SandboxSettings) -> Ceilings:

@@ -112,6 +112,7 @@ def test_a_project_needs_what_it_names_and_its_tests_need() -> None:
     assert files[GENERATED].decode().split() == [
         "requests>=2",
         "my_pkg-core",
+        "pytest>=7",
         "freezegun",
         "hypothesis",
         "mypy",
@@ -126,7 +127,7 @@ def test_literal_arguments_of_a_setup_py_are_read_and_nothing_is_run() -> None:
 
 
 def test_pytest_alone_is_in_the_default_image_and_in_no_other() -> None:
-    files = {"requirements-test.txt": b"pytest>=7.0\n"}
+    files = {"requirements-test.txt": b"pytest>=8.0\n"}
     assert plan(files).empty
     assert not plan(files, default_image=False).empty
 
