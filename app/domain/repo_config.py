@@ -65,6 +65,15 @@ class PathRules:
 
 
 @dataclass(frozen=True)
+class Roles:
+    """The least role for words that change something, and for those that only ask. Never looser
+    than write and triage."""
+
+    change: str = "write"
+    ask: str = "triage"
+
+
+@dataclass(frozen=True)
 class RepoConfig:
     """All that a repository may say; defaults hold where the file or a key is missing.
 
@@ -80,6 +89,7 @@ class RepoConfig:
     limits: dict[str, int] | None = None
     on_stop: OnStop = OnStop.DRAFT
     plan_approval: bool = False
+    roles: Roles = Roles()
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -93,6 +103,7 @@ KEYS = (
     "limits",
     "on_stop",
     "plan_approval",
+    "roles",
 )
 CHECK_KEYS = (
     "name",
@@ -106,6 +117,9 @@ CHECK_KEYS = (
     "timeout",
 )
 PATHS_KEYS = ("allow", "unlock")
+ROLES_KEYS = ("change", "ask")
+# GitHub's roles that a word may need, from the least on.
+RANKS = ("triage", "write", "maintain", "admin")
 # name -> (lowest, highest); `dollars` in micro-dollars
 LIMIT_RANGES: dict[str, tuple[int, int]] = {
     "turns": (1, 100),
@@ -121,7 +135,6 @@ NOT_YET = (
     "mode",
     "setup",
     "caps",
-    "roles",
     "bots",
     "approval",
     "publish",
@@ -153,6 +166,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         paths=_paths(mapping.get("paths", {})),
         limits=_limits(mapping["limits"]) if "limits" in mapping else None,
         on_stop=OnStop(_one_of(mapping.get("on_stop", "draft"), "on_stop", tuple(OnStop))),
+        roles=_roles(mapping.get("roles", {})),
         plan_approval=_flag(mapping.get("plan_approval", False), "plan_approval"),
     )
 
@@ -406,6 +420,19 @@ def _number(value: Any, where: str, low: int, high: int) -> int:
         fits = f"only {low}" if low == high else f"from {low} to {high}"
         raise ConfigError(f"`{where}`: {fits} is possible, not {value}")
     return value
+
+
+def _roles(value: Any) -> Roles:
+    mapping = _known(value, ROLES_KEYS, "roles")
+    return Roles(
+        change=_one_of(mapping.get("change", "write"), "roles.change", RANKS[1:]),
+        ask=_one_of(mapping.get("ask", "triage"), "roles.ask", RANKS),
+    )
+
+
+def reaches(role: str, least: str) -> bool:
+    """Whether `role` is at least the role `least`; one that is unknown reaches nothing."""
+    return role in RANKS and RANKS.index(role) >= RANKS.index(least)
 
 
 def _flag(value: Any, where: str) -> bool:

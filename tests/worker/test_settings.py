@@ -65,3 +65,11 @@ def test_lists_are_split_at_commas() -> None:
 
 def test_the_operators_commands_need_the_ledger_alone() -> None:
     assert settings.operator(door()).redis_url == settings.REDIS_URL
+
+
+def test_caps_stand_over_their_defaults_and_what_is_amiss_is_said() -> None:
+    entry = door(C=" issue=2, user = 3 ")
+    assert entry.caps("C", settings.CAPS) == {**settings.CAPS, "issue": 2, "user": 3}
+    for wrong in ("issues=2", "issue", "issue=-1", "issue=x"):
+        entry = door(C=wrong)
+        assert entry.caps("C", settings.CAPS) == settings.CAPS and entry.missing

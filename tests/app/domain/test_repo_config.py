@@ -17,6 +17,7 @@ from app.domain.repo_config import (
     LIMIT_RANGES,
     NOT_YET,
     PATHS_KEYS,
+    ROLES_KEYS,
     ConfigError,
     OnStop,
     PathRules,
@@ -240,6 +241,7 @@ def test_the_schema_has_exactly_the_keys_that_are_read() -> None:
     assert tuple(properties) == KEYS
     assert tuple(properties["checks"]["items"]["properties"]) == CHECK_KEYS
     assert tuple(properties["paths"]["properties"]) == PATHS_KEYS
+    assert tuple(properties["roles"]["properties"]) == ROLES_KEYS
     assert tuple(properties["limits"]["properties"]) == tuple(LIMIT_RANGES)
 
 
@@ -259,6 +261,7 @@ def test_every_key_stands_on_the_page() -> None:
         *KEYS,
         *(f"checks[].{key}" for key in CHECK_KEYS),
         *(f"paths.{key}" for key in PATHS_KEYS),
+        *(f"roles.{key}" for key in ROLES_KEYS),
         *(f"limits.{key}" for key in LIMIT_RANGES),
     }
     refused = PAGE.partition("## Keys that are refused for now")[2].partition("## ")[0]

@@ -21,7 +21,7 @@ from app.domain.intake import (
 from app.domain.permissions import Phase
 from app.domain.plan import LARGE_FILES
 from app.domain.ports import GitHubReader, GitHubWriter, IssueView
-from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, limits_of
+from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, Roles, limits_of
 from app.domain.run import Run
 from app.domain.state import Kind, Signal
 from worker.desk.authority import AGAIN, owner_refused, require_repository, require_role
@@ -52,6 +52,8 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
                 require_role(run, reader)
                 run = replace(run, status_comment=_acknowledged(kit, run, writer, issue))
                 commit, branch, config, source = _base(kit, reader, default)
+                if config.roles != Roles():
+                    require_role(run, reader, config.roles)
                 request = _request(kit, run, reader, event)
         criteria = criteria_of(request)
         large = LARGE in {label.casefold() for label in issue.labels}
