@@ -14,12 +14,14 @@ MODULES = {
     "webhook": "tests.bench.webhook",
     "sandbox": "tests.bench.sandbox",
     "loop": "tests.bench.loop",
+    "reaction": "tests.bench.reaction",
 }
 # What each figure means, for the reader of the table.
 MEANING = {
     "vs_bare_asgi": "receiver's requests/s over a bare ASGI callable's, AOF off on both sides",
     "durable_req_s": "receiver's requests/s with AOF always",
     "cold_vs_docker_run": "first certifying check over a bare `docker run` of the same command",
+    "reaction_p95_s": "seconds from a command's comment to its reaction, runner busy",
     "own_ms_per_turn": "milliseconds per turn, ours minus a minimal loop's",
 }
 

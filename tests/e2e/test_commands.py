@@ -324,6 +324,24 @@ def test_status_help_and_what_is_not_built_yet_are_answered(town: Town) -> None:
     assert len(helps) == 1 and len(town.up.ledger.runs(1000)) == before
 
 
+def test_a_review_and_its_inline_comments_are_answered_once(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    number = town.ask(name)
+    pull = town.end(name, number).publication.pull
+    hub = town.up.hub
+    inline = [
+        {"path": "sums.py", "body": "/agent status", "line": 2},
+        {"path": "sums.py", "body": "/agent status", "line": 1},
+    ]
+    hub.review(name, pull, "mona", "COMMENT", "Please look:\n\n/agent cancel", comments=inline)
+    said(town, name, pull, "what the ledger says")
+    quiet(town)
+    assert len([t for t in texts(town, name, pull) if "what the ledger says" in t]) == 1
+    hub.review(name, pull, "mona", "REQUEST_CHANGES", "/agent revise use sum()")
+    assert "nothing was done" in said(town, name, pull, "`/agent revise`")
+
+
 @pytest.mark.parametrize("role", ["none", "read", "triage"])
 def test_who_may_not_is_refused_once_and_starts_nothing(town: Town, role: str) -> None:
     name = town.repository()

@@ -28,6 +28,9 @@ GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
 RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
 
+NUDGE = "nudge:"
+NUDGE_SECONDS = 7 * 86_400
+
 EVENTS = record.event_key("")
 RUNS = record.run_key("")
 CHANGES = record.change_key("")
@@ -81,6 +84,8 @@ class Ledger(Exchange):
         """Nobody needs to handle this event again; the first outcome stays."""
         keys = (record.event_key(key), record.EVENTS_OPEN)
         self.calls.script(scripts.EVENT_DONE, keys, (key, outcome))
+        if key.startswith(NUDGE):  # kept only as long as it may be delivered again
+            self.calls.command("EXPIRE", record.event_key(key), NUDGE_SECONDS)
 
     # -- runs
 
