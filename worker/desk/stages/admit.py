@@ -95,7 +95,9 @@ def _request(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> Requ
     request = replace(request_of(event), adopted_by=run.requester.login)
     comments = []
     where = (run.repository.owner, run.repository.name, run.issue)
-    for number in links_of(request.said, *where):
+    # To adopt takes write access, which an explanation does not ask for.
+    linked = () if run.kind is Kind.EXPLAIN else links_of(request.said, *where)
+    for number in linked:
         try:
             view = reader.comment(number)
         except Missing:

@@ -299,6 +299,9 @@ def test_only_this_issues_comments_are_adopted_and_only_by_link() -> None:
     body = contract.request.body
     assert "words of 51" in body and "words of 52" not in body and "words of 53" not in body
     assert contract.request.adopted == ("#issuecomment-51",)
+    asking = replace(new_run(), word="explain", kind=Kind.EXPLAIN, requester=Person(0, "bob"))
+    contract = admit(desk.kit())(asking).contract
+    assert contract is not None and contract.request.adopted == ()
 
 
 @pytest.mark.parametrize(("login", "allowed"), [("alice", False), ("carol", True)])
