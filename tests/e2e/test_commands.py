@@ -223,6 +223,21 @@ def test_what_people_do_meanwhile_ends_a_run(town: Town, act: str) -> None:
     assert run.halt is not None and run.halt.reason is Reason.CANCELLED
 
 
+def test_removing_the_sticky_comment_and_locking_break_nothing(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    assert town.up.model is not None
+    town.up.model.latency(0.5)
+    number = town.ask(name)
+    at_work(town, name, number, State.LOCATE)
+    for comment in town.up.hub.comments(name, number):
+        if "patchwarrant:status:" in comment["body"]:
+            town.up.hub.delete_comment(name, comment["id"], "mona")
+    town.up.hub.lock_issue(name, number, "mona")
+    run = town.end(name, number)
+    assert run.state is State.COMPLETE and run.publication.pull
+
+
 def test_our_own_labels_and_the_label_of_others_end_nothing(town: Town) -> None:
     name = town.repository()
     town.patches(name, FIX)
