@@ -37,6 +37,16 @@ def head(run: str, chain: Sequence[Link]) -> str:
     return at
 
 
+def difference(kept: Sequence[Link], found: Sequence[Link]) -> str:
+    """Where `found` stops to be what was `kept`, "" where it begins with all of it."""
+    for number, link in enumerate(kept, 1):
+        if number > len(found):
+            return f"entry {number} ({link.kind}, {link.id}) is missing"
+        if found[number - 1] != link:
+            return f"entry {number} ({link.kind}, {link.id}) is not what was kept"
+    return ""
+
+
 def stamp(before: str, kind: str, data: bytes) -> str:
     """What the ledger writes beside an entry: SHA-1 over the one before it and its own bytes.
 

@@ -84,6 +84,15 @@ class PathRules:
 
 
 @dataclass(frozen=True)
+class Roles:
+    """The least role for words that change something, and for those that only ask. Never looser
+    than write and triage."""
+
+    change: str = "write"
+    ask: str = "triage"
+
+
+@dataclass(frozen=True)
 class RepoConfig:
     """All that a repository may say; defaults hold where the file or a key is missing.
 
@@ -104,6 +113,7 @@ class RepoConfig:
     fixers: tuple[FixerConfig, ...] = ()
     egress: tuple[str, ...] = ()
     plan_approval: bool = False
+    roles: Roles = Roles()
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -122,6 +132,7 @@ KEYS = (
     "fixers",
     "egress",
     "plan_approval",
+    "roles",
 )
 CHECK_KEYS = (
     "name",
@@ -137,6 +148,9 @@ CHECK_KEYS = (
 )
 PATHS_KEYS = ("allow", "unlock")
 EVIDENCE_KEYS = ("key",)
+ROLES_KEYS = ("change", "ask")
+# GitHub's roles that a word may need, from the least on.
+RANKS = ("triage", "write", "maintain", "admin")
 # name -> (lowest, highest); `dollars` in micro-dollars
 LIMIT_RANGES: dict[str, tuple[int, int]] = {
     "turns": (1, 100),
@@ -151,7 +165,6 @@ LIMIT_RANGES: dict[str, tuple[int, int]] = {
 NOT_YET = (
     "mode",
     "caps",
-    "roles",
     "bots",
     "approval",
     "publish",
@@ -184,6 +197,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         services=read_services(mapping.get("services", ())),
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
+        roles=_roles(mapping.get("roles", {})),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
     )
 
@@ -344,3 +358,16 @@ def _base(value: Any) -> str:
     if ".." in name or "//" in name or name.endswith(("/", ".", ".lock")):
         raise ConfigError(f"`base`: `{name}` is no branch name")
     return name
+
+
+def _roles(value: Any) -> Roles:
+    mapping = known_keys(value, ROLES_KEYS, "roles")
+    return Roles(
+        change=one_of(mapping.get("change", "write"), "roles.change", RANKS[1:]),
+        ask=one_of(mapping.get("ask", "triage"), "roles.ask", RANKS),
+    )
+
+
+def reaches(role: str, least: str) -> bool:
+    """Whether `role` is at least the role `least`; one that is unknown reaches nothing."""
+    return role in RANKS and RANKS.index(role) >= RANKS.index(least)

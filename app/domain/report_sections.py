@@ -101,9 +101,12 @@ def asked(run: Run, sizes: Sizes) -> str:
         if request.hidden
         else ""
     )
+    adopted = f"; with it: {', '.join(map(code, request.adopted))}" if request.adopted else ""
+    edited = f" Its text was {inline(request.edited, 200)}." if request.edited else ""
     intro = (
         f"{inline(request.title, sizes.line)} · request {short(request.digest)} as of "
-        f"{code(request.updated_at, 40)}, written by {code(request.author)}.{hidden}"
+        f"{code(request.updated_at, 40)}, written by {code(request.author)}, "
+        f"adopted by {code(request.adopted_by)}{adopted}.{hidden}{edited}"
     )
     what = "The request names no criterion." if not lines else bullets(lines, sizes.findings)
     text = cut(request.body.strip(), sizes.words)

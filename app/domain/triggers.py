@@ -116,10 +116,12 @@ def _reviewed(name: str, body: Body) -> Event | Ignored:
     if isinstance(spoken, Ignored):
         return spoken
     repository, installation, sender = spoken
-    review = _id(said, "pull_request_review_id") if inline else _id(said, "id")
+    whole = "pull_request_review_id" if inline else "id"
+    alone = said.get(whole) is None  # a reply may belong to no review
+    key = f"inline:{_id(said, 'id')}" if alone else f"review:{repository.id}:{_id(said, whole)}"
     line = said.get("line") if inline else 0
     return _asked(
-        f"review:{repository.id}:{review}", EventKind.INLINE if inline else EventKind.REVIEW,
+        key, EventKind.INLINE if inline else EventKind.REVIEW,
         repository, installation, sender, pull, pull=True, comment=_id(said, "id"),
         text=_text(said, "body"), path=_text(said, "path") if inline else "",
         line=line if type(line) is int else 0,

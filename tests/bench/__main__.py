@@ -15,6 +15,7 @@ MODULES = {
     "sandbox": "tests.bench.sandbox",
     "loop": "tests.bench.loop",
     "evidence": "tests.bench.evidence",
+    "reaction": "tests.bench.reaction",
 }
 # What each figure means, for the reader of the table.
 MEANING = {
@@ -43,6 +44,7 @@ MEANING = {
     "command_overhead_ms": "an in-between check's milliseconds over fork and exec",
     "tree_1000_vs_tar": "sending 1,000 files over `tar | docker exec tar`",
     "parallel_20_failures": "checks of 20 at once that did not pass",
+    "reaction_p95_s": "seconds from a command's comment to its reaction, runner busy",
 }
 
 

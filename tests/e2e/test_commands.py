@@ -223,6 +223,21 @@ def test_what_people_do_meanwhile_ends_a_run(town: Town, act: str) -> None:
     assert run.halt is not None and run.halt.reason is Reason.CANCELLED
 
 
+def test_removing_the_sticky_comment_and_locking_break_nothing(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    assert town.up.model is not None
+    town.up.model.latency(0.5)
+    number = town.ask(name)
+    at_work(town, name, number, State.LOCATE)
+    for comment in town.up.hub.comments(name, number):
+        if "patchwarrant:status:" in comment["body"]:
+            town.up.hub.delete_comment(name, comment["id"], "mona")
+    town.up.hub.lock_issue(name, number, "mona")
+    run = town.end(name, number)
+    assert run.state is State.COMPLETE and run.publication.pull
+
+
 def test_our_own_labels_and_the_label_of_others_end_nothing(town: Town) -> None:
     name = town.repository()
     town.patches(name, FIX)
@@ -322,6 +337,24 @@ def test_status_help_and_what_is_not_built_yet_are_answered(town: Town) -> None:
     quiet(town)
     helps = [text for text in texts(town, name, number) if "I do not know" in text]
     assert len(helps) == 1 and len(town.up.ledger.runs(1000)) == before
+
+
+def test_a_review_and_its_inline_comments_are_answered_once(town: Town) -> None:
+    name = town.repository()
+    town.patches(name, FIX)
+    number = town.ask(name)
+    pull = town.end(name, number).publication.pull
+    hub = town.up.hub
+    inline = [
+        {"path": "sums.py", "body": "/agent status", "line": 2},
+        {"path": "sums.py", "body": "/agent status", "line": 1},
+    ]
+    hub.review(name, pull, "mona", "COMMENT", "Please look:\n\n/agent cancel", comments=inline)
+    said(town, name, pull, "what the ledger says")
+    quiet(town)
+    assert len([t for t in texts(town, name, pull) if "what the ledger says" in t]) == 1
+    hub.review(name, pull, "mona", "REQUEST_CHANGES", "/agent revise use sum()")
+    assert "nothing was done" in said(town, name, pull, "`/agent revise`")
 
 
 @pytest.mark.parametrize("role", ["none", "read", "triage"])

@@ -104,3 +104,11 @@ def test_a_secret_file_that_is_no_text_is_said_in_words(tmp_path: Path) -> None:
     with pytest.raises(settings.SettingsError, match="No such file") as caught:
         settings.desk(door(PATCHWARRANT_SEAL_FILE=str(tmp_path / "none")))
     assert "Errno" not in str(caught.value)
+
+
+def test_caps_stand_over_their_defaults_and_what_is_amiss_is_said() -> None:
+    entry = door(C=" issue=2, user = 3 ")
+    assert entry.caps("C", settings.CAPS) == {**settings.CAPS, "issue": 2, "user": 3}
+    for wrong in ("issues=2", "issue", "issue=-1", "issue=x"):
+        entry = door(C=wrong)
+        assert entry.caps("C", settings.CAPS) == settings.CAPS and entry.missing

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from app.domain.errors import Halt, Reason, Refused
 from app.domain.ports import GitHubReader
+from app.domain.repo_config import Roles, reaches
 from app.domain.run import Run
 from app.domain.state import Kind
 
-WRITERS = frozenset({"admin", "maintain", "write"})
-TRIAGERS = WRITERS | {"triage"}
 AGAIN = "Then set the label `agent:fix` again."
 
 
-def require_role(run: Run, reader: GitHubReader) -> None:
+def require_role(run: Run, reader: GitHubReader, roles: Roles | None = None) -> None:
     """Raise `Halt(REFUSED_ROLE)` unless the requester may do this here now; unclear means no.
 
-    An explanation changes nothing, so that triage is enough for it. An answer that did not come
-    raises `Unavailable`: nobody knows yet.
+    An explanation changes nothing, so that triage is enough for it. `roles` is what the repository
+    says about it, without it the contract's. An answer that did not come raises `Unavailable`.
     """
     login, role = run.requester.login, role_of(run, reader)
-    if role not in (TRIAGERS if run.kind is Kind.EXPLAIN else WRITERS):
+    least = least_role(run, roles)
+    if not reaches(role, least):
         raise Halt(
             Reason.REFUSED_ROLE,
-            f"{login} has the role `{role}` here, and a run needs write access.",
-            "Somebody with write access sets the label `agent:fix`.",
+            f"{login} has the role `{role}` here, and a run needs {least} access.",
+            f"Somebody with {least} access sets the label `agent:fix`.",
         )
+
+
+def least_role(run: Run, roles: Roles | None = None) -> str:
+    """The least role for what `run` does, by its contract where `roles` are not given."""
+    held = roles or (run.contract.config.roles if run.contract else Roles())
+    return held.ask if run.kind is Kind.EXPLAIN else held.change
 
 
 def role_of(run: Run, reader: GitHubReader) -> str:

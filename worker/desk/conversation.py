@@ -14,9 +14,10 @@ from app.domain.intake import request_of
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader
 from app.domain.record import ChangeRow
+from app.domain.repo_config import reaches
 from app.domain.run import BRANCH, Run
 from app.domain.state import ENDS, Kind, State
-from worker.desk.authority import role_of
+from worker.desk.authority import least_role, role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of, speak
 from worker.store.rows import Opening
 
@@ -35,6 +36,16 @@ class _Said:
     asking: Run
     issue: int
     change: ChangeRow | None
+    role: str = ""
+
+    def may_steer(self, run: Run) -> bool:
+        """Whether the repository's own `roles` let this person steer `run`; a no is said."""
+        least = least_role(run)
+        if reaches(self.role, least):
+            return True
+        text = told.refused(self.event.sender, self.role, self.command.said, f"{least} access")
+        self.reply(text, f"refused:{self.event.issue}:{self.event.sender.id}")
+        return False
 
     def reply(self, text: str, marker: str = "") -> None:
         """A comment where the command was said; without `marker` each event has one of its own."""
@@ -61,7 +72,7 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
     try:
         with desk.read(asking) as reader:
             role = role_of(asking, reader)
-            said = _about(event, command, desk, asking, reader)
+            said = replace(_about(event, command, desk, asking, reader), role=role)
     except (Refused, Halt) as amiss:  # the App may not look here any more: nobody can be told
         log.info("command %s of issue %s: %s", command.said, event.issue, amiss)
         desk.ledger.event_done(event.key, "unreadable")
@@ -79,9 +90,8 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
 
 
 def _may(command: Command, role: str) -> bool:
-    if role in ("admin", "maintain", "write"):
-        return True
-    return role == "triage" and (command.word is None or command.word in TRIAGE)
+    asks = command.word is None or command.word in TRIAGE
+    return reaches(role, "triage" if asks else "write")
 
 
 def _about(
@@ -145,6 +155,8 @@ def _status(said: _Said) -> None:
 def _cancel(said: _Said) -> str | None:
     """Within seconds: a run at work looks at its flag, one that waits is woken to end."""
     run = said.active()
+    if run is not None and not said.may_steer(run):
+        return None
     if run is None or not said.desk.ledger.cancel(run.id):
         said.reply(f"{told.mention(said.event.sender)}no run of mine is at work here.")
         return None
@@ -222,6 +234,8 @@ def _approve(said: _Said) -> str | None:
             f"was approved. Read the newest plan above; its hash begins with "
             f"`{digest[: plan_approval.LEAST]}` and is said in full there."
         )
+        return None
+    if not said.may_steer(run):
         return None
     by = f"{event.sender.login} ({event.sender.id})"
     return run.id if desk.ledger.approve(run.id, event.key, digest, by) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import secrets
 import sys
 import time
@@ -14,7 +15,8 @@ from functools import partial
 from redis import Redis
 
 from app.domain.check import Check, CheckResult
-from app.domain.errors import Unavailable
+from app.domain.edit import Candidate
+from app.domain.errors import Fault, Fenced, Unavailable
 from app.domain.record import BLOB_CAP, JOB_TOKEN, Kept
 from app.domain.redact import Redactor
 from app.domain.repo_config import RepoConfig
@@ -48,6 +50,8 @@ from worker.runner.token_request import TokenRequests
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -122,11 +126,12 @@ class Runner:
         def brought(run: Run) -> Run:
             run = bring(run)
             if hold.heart.cancelled and run.candidate is not None and run.snapshot is not None:
-                base = run.snapshot.base_tree
-                tree = objects.build(base, run.candidate.changes, hold.get)
-                patch = objects.diff(base, tree)
-                if len(patch) <= BLOB_CAP:
-                    hold.note(Kept.NOTE, {"patch": hold.put(patch)})
+                try:
+                    _keep_patch(hold, objects, run.snapshot.base_tree, run.candidate)
+                except Fenced:
+                    raise
+                except Fault as gone:  # an ending is told without its patch rather than not at all
+                    log.warning("run %s: its partial work could not be shown: %s", run.id, gone)
             return run
 
         return brought
@@ -162,6 +167,13 @@ class Runner:
 
     def _wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
+
+
+def _keep_patch(hold: LedgerHold, objects: Store, base: str, candidate: Candidate) -> None:
+    """Leave the work so far where the desk finds it for the ending's comment."""
+    patch = objects.diff(base, objects.build(base, candidate.changes, hold.get))
+    if len(patch) <= BLOB_CAP:
+        hold.note(Kept.NOTE, {"patch": hold.put(patch)})
 
 
 def _milliseconds(ledger: Ledger) -> Callable[[], int]:

@@ -29,6 +29,9 @@ HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings
 TRIGGERS = 200  # open events that are looked through for a newer trigger
 RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
 
+NUDGE = "nudge:"
+NUDGE_SECONDS = 7 * 86_400
+
 EVENTS = record.event_key("")
 RUNS = record.run_key("")
 CHANGES = record.change_key("")
@@ -82,6 +85,8 @@ class Ledger(Exchange):
         """Nobody needs to handle this event again; the first outcome stays."""
         keys = (record.event_key(key), record.EVENTS_OPEN)
         self.calls.script(scripts.EVENT_DONE, keys, (key, outcome))
+        if key.startswith(NUDGE):  # kept only as long as it may be delivered again
+            self.calls.command("EXPIRE", record.event_key(key), NUDGE_SECONDS)
 
     # -- runs
 

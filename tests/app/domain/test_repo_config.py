@@ -19,6 +19,7 @@ from app.domain.repo_config import (
     LIMIT_RANGES,
     NOT_YET,
     PATHS_KEYS,
+    ROLES_KEYS,
     ConfigError,
     OnStop,
     PathRules,
@@ -283,6 +284,7 @@ def test_the_schema_has_exactly_the_keys_that_are_read() -> None:
     assert tuple(properties["checks"]["items"]["properties"]) == CHECK_KEYS
     assert tuple(properties["paths"]["properties"]) == PATHS_KEYS
     assert tuple(properties["evidence"]["properties"]) == EVIDENCE_KEYS
+    assert tuple(properties["roles"]["properties"]) == ROLES_KEYS
     assert tuple(properties["limits"]["properties"]) == tuple(LIMIT_RANGES)
     assert tuple(properties["setup"]["oneOf"][1]["properties"]) == SETUP_KEYS
     assert tuple(sorted(properties["services"]["items"]["properties"])) == tuple(
@@ -308,6 +310,7 @@ def test_every_key_stands_on_the_page() -> None:
         *(f"checks[].{key}" for key in CHECK_KEYS),
         *(f"paths.{key}" for key in PATHS_KEYS),
         *(f"evidence.{key}" for key in EVIDENCE_KEYS),
+        *(f"roles.{key}" for key in ROLES_KEYS),
         *(f"limits.{key}" for key in LIMIT_RANGES),
         *(f"setup.{key}" for key in SETUP_KEYS),
         *(f"services[].{key}" for key in SERVICE_KEYS),

@@ -255,6 +255,10 @@ def test_a_review_and_its_inline_comments_are_one_event() -> None:
     assert inline.key == review.key == "review:1296269:5"
     assert (inline.kind, inline.path, inline.line) == (EventKind.INLINE, "a.py", 3)
     assert (review.kind, review.path, review.pull) == (EventKind.REVIEW, "", True)
+    alone = event_of(
+        "pull_request_review_comment", but(INLINE, "comment", pull_request_review_id=None)
+    )
+    assert isinstance(alone, Event) and alone.key == "inline:99"
     outdated = event_of("pull_request_review_comment", but(INLINE, "comment", line=None))
     assert isinstance(outdated, Event) and outdated.line == 0
 
@@ -287,7 +291,7 @@ def test_what_a_person_did_not_say_is_no_command(body: dict[str, Any]) -> None:
         ("pull_request_review", {**REVIEWED, "review": None}),
         ("pull_request_review", {**REVIEWED, "issue": ISSUE}),
         ("pull_request_review_comment", {**INLINE, "review": {}}),
-        ("pull_request_review_comment", but(INLINE, "comment", pull_request_review_id=None)),
+        ("pull_request_review_comment", but(INLINE, "comment", pull_request_review_id="5")),
         ("issues", {**COMMENTED, "action": "closed"}),
         ("pull_request", {**COMMENTED, "action": "closed"}),
         ("installation", {**COMMENTED, "action": "deleted"}),

@@ -15,6 +15,7 @@ from app.domain.event import EventKind, Person, Repository
 from app.domain.plan import Action, Plan, PlannedFile
 from app.domain.ports import PullView
 from app.domain.record import Kept
+from app.domain.repo_config import Roles
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Kind, State
 from app.domain.told import LATER
@@ -205,6 +206,21 @@ def test_only_an_allowed_person_approves_and_only_the_right_hash(
     assert (woken == run_id) == goes_on
     approved = plan_approval.approved(front.ledger.journal(run_id))
     assert approved == (frozenset({digest}) if goes_on else frozenset())
+
+
+def test_a_repository_can_ask_for_more_than_write(front: Front) -> None:
+    run_id, digest = waits_for_approval(front)
+    lease = front.ledger.claim(run_id, "test", 10_000)
+    assert lease is not None and lease.run.contract is not None and lease.run.wait is not None
+    config = replace(lease.run.contract.config, roles=Roles(change="maintain"))
+    strict = replace(lease.run, contract=replace(lease.run.contract, config=config))
+    front.ledger.save(lease, strict, release=True, due_ms=lease.run.wait.until)
+    assert say(front, f"approve {digest}") is None
+    assert say(front, "cancel") is None
+    row = front.ledger.row(run_id)
+    assert row is not None and not row.cancelled
+    assert any("needs maintain access" in note for note in front.notes())
+    assert say(front, f"approve {digest}", "carol") == run_id
 
 
 def test_too_short_a_hash_is_none() -> None:

@@ -21,7 +21,7 @@ from app.domain.intake import (
 from app.domain.permissions import Phase
 from app.domain.plan import LARGE_FILES
 from app.domain.ports import GitHubReader, GitHubWriter, IssueView
-from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, limits_of
+from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, Roles, limits_of
 from app.domain.run import Run
 from app.domain.state import Kind, Signal
 from worker.desk.authority import AGAIN, owner_refused, require_repository, require_role
@@ -54,6 +54,8 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
                 require_role(run, reader)
                 run = replace(run, status_comment=_acknowledged(kit, run, writer, issue))
                 commit, branch, config, source = _base(kit, reader, default)
+                if config.roles != Roles():
+                    require_role(run, reader, config.roles)
                 request = _request(kit, run, reader, event)
         criteria = criteria_of(request)
         large = LARGE in {label.casefold() for label in issue.labels}
@@ -95,7 +97,9 @@ def _request(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> Requ
     request = replace(request_of(event), adopted_by=run.requester.login)
     comments = []
     where = (run.repository.owner, run.repository.name, run.issue)
-    for number in links_of(request.said, *where):
+    # To adopt takes write access, which an explanation does not ask for.
+    linked = () if run.kind is Kind.EXPLAIN else links_of(request.said, *where)
+    for number in linked:
         try:
             view = reader.comment(number)
         except Missing:

@@ -335,3 +335,18 @@ def test_only_this_issues_comments_are_adopted_and_only_by_link() -> None:
     body = contract.request.body
     assert "words of 51" in body and "words of 52" not in body and "words of 53" not in body
     assert contract.request.adopted == ("#issuecomment-51",)
+    asking = replace(new_run(), word="explain", kind=Kind.EXPLAIN, requester=Person(0, "bob"))
+    contract = admit(desk.kit())(asking).contract
+    assert contract is not None and contract.request.adopted == ()
+
+
+@pytest.mark.parametrize(("login", "allowed"), [("alice", False), ("carol", True)])
+def test_a_repository_can_ask_for_more_than_write(login: str, allowed: bool) -> None:
+    desk = office()
+    with_config(desk, b"roles: {change: maintain}\n")
+    run = replace(new_run(), requester=Person(0, login))
+    if allowed:
+        assert admit(desk.kit())(run).state is State.PREPARE
+        return
+    halt = refusal(desk, run)
+    assert halt.record.reason is Reason.REFUSED_ROLE and "maintain" in halt.record.message
