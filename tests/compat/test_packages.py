@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,9 @@ from tests.compat.packages import PACKAGES, Package
 from tests.worker.runner.stages.runs import World
 from tests.worker.sandbox.running import engine_or_skip
 from tests.worker.sandbox.setting_up import role
-from worker.config_file import config_of
 from worker.runner.boxes import SandboxClient
 from worker.runner.checks.environment import NOTE
 from worker.runner.checks.run import Certifier
-from worker.runner.stages.check_kit import CheckKit
 from worker.runner.stages.prepare import prepare
 
 ALL = os.environ.get("PATCHWARRANT_COMPAT") == "all"
@@ -56,7 +55,7 @@ def test_a_real_package_is_set_up_and_its_checks_run(
         pytest.skip("not in the slice: scripts/test --compat runs all packages")
     world = World(files=files_of(package, tmp_path))
     certify = Certifier(world.hold, world.objects, client)
-    kit = CheckKit(world.hold, world.objects, client, certify, world.fetch, config_of)
+    kit = replace(world.kit(), sandbox=client, certify=certify)
     started = time.monotonic()
     run = prepare(kit)(world.run())
     seconds = time.monotonic() - started
