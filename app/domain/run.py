@@ -53,6 +53,7 @@ class Publication:
     pull: int = 0
     pull_url: str = ""
     check_run: int = 0
+    overtaken: str = ""  # the present head, where somebody's pull request moved on meanwhile
 
 
 @dataclass(frozen=True)

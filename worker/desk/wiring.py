@@ -18,7 +18,7 @@ from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import OWNER, Role, State
+from app.domain.state import OWNER, Kind, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
@@ -31,8 +31,10 @@ from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.kit import DeskKit
 from worker.desk.progress import Progress
 from worker.desk.stages.admit import admit
+from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
 from worker.desk.stages.publish import publish
+from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import keep, lead
 from worker.processes import supervise
@@ -62,7 +64,7 @@ class Desk:
     tokens: Tokens
     signer: Signer
 
-    def crew(self, _run: Run, hold: LedgerHold) -> Crew:
+    def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
         kit = DeskKit(
             hold=hold,
@@ -81,7 +83,10 @@ class Desk:
             ceiling=CEILING,
             last_edit=self.ledger.last_edit,
         )
-        stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
+        if run.kind is Kind.VERIFY:
+            stages = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
+        else:
+            stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         return Crew(stages=stages, explain=explain(kit))
 
     def carrier(self) -> Carrier:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.domain.check import Standing
@@ -37,7 +39,7 @@ def certify(w: World) -> InEnvironment:
 
 
 def kit(w: World) -> CheckKit:
-    return CheckKit(w.hold, w.objects, w.sandbox, certify(w), w.fetch, w.kit().config_of)
+    return replace(w.kit(), certify=certify(w))
 
 
 def test_checks_run_in_the_environment_that_set_up_made() -> None:
