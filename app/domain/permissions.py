@@ -146,6 +146,7 @@ _BESIDES: dict[Phase, dict[str, str]] = {Phase.FETCH: {"contents": READ}}
 
 # The webhook events that the App subscribes to; those of the installation come unasked.
 EVENTS: tuple[str, ...] = (
+    "check_run",
     "issue_comment",
     "issues",
     "pull_request",

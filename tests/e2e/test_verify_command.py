@@ -121,7 +121,7 @@ def test_a_weakened_test_is_named_first_and_the_next_look_is_about_the_next_head
     town.up.hub.push(
         name, "mona", "topic", {**FIX, "tests/test_sums.py": FILES["tests/test_sums.py"]}
     )
-    asked(town, name, number)
+    town.up.hub.press(name, check["id"], "mona")  # as good as another comment
     second = town.end(name, number, after=run.id)
     assert second.verdict is not None and second.verdict.result is Result.PASSED
     assert second.publication.commit != run.publication.commit

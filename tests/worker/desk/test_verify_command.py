@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.event import EventKind, Person
+from app.domain.event import EventKind, Person, Repository
 from app.domain.ports import PullView
 from app.domain.run import Run
 from app.domain.state import Kind, State
-from tests.worker.desk.test_conversation import PEOPLE, ROLES, ended, front, nudge, say
+from tests.worker.desk.test_conversation import NUMBERS, PEOPLE, ROLES, ended, front, nudge, say
 from tests.worker.desk.test_events import Front
+from worker.desk.again import PRESSED
 
 __all__ = ["front"]
 VIEW = PullView(
@@ -93,6 +94,37 @@ def test_a_review_can_ask_too(pull: Front) -> None:
     run_id = pull.send("review:5:1", sender=Person(1, "alice"), **sent)
     run = pull.ledger.run(str(run_id))
     assert run is not None and run.kind is Kind.VERIFY
+
+
+def press(front: Front, run_id: str, who: str = "alice", **change: object) -> object:
+    key = f"nudge:press:{next(NUMBERS)}"
+    sent = {"kind": EventKind.NUDGE, "label": "", "told": PRESSED, "text": run_id, "issue": 0}
+    woken = front.send(key, **{**sent, "sender": Person(PEOPLE[who], who), **change})
+    assert key not in front.ledger.unhandled_events(100)
+    return woken
+
+
+def test_the_button_of_the_check_run_looks_again(pull: Front) -> None:
+    run = started(pull)
+    assert press(pull, run.id) is None  # it is at work
+    ended(pull, run.id)
+    found = pull.ledger.run(str(press(pull, run.id, "carol")))
+    assert found is not None and found.id != run.id
+    assert (found.kind, found.issue, found.change) == (Kind.VERIFY, 7, run.change)
+    assert found.requester.login == "carol" and pull.notes() == []
+
+
+def test_the_button_does_nothing_for_others_and_on_other_check_runs(pull: Front) -> None:
+    run = started(pull)
+    ended(pull, run.id)
+    fix = str(say(pull, "fix"))
+    ended(pull, fix)
+    for odd in (fix, "none", "", "../x", "a b"):
+        assert press(pull, odd) is None
+    assert press(pull, run.id, "bob") is None
+    assert press(pull, run.id, sender=Person(1, "alice", "Bot")) is None
+    assert press(pull, run.id, repository=Repository(6, "acme", "other")) is None
+    assert len(pull.ledger.runs(10)) == 2 and pull.notes() == []
 
 
 @pytest.mark.parametrize("state", ["open", "closed"])

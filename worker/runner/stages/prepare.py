@@ -31,7 +31,7 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         tree, head = _fetched(kit, run, contract)
         kit.objects.validate(tree)
         if head:  # somebody else's pull request is the candidate
-            kit.objects.validate(head)
+            _valid_head(kit, head)
             run = replace(run, candidate=candidate_of(kit.objects, tree, head))
         entries = kit.objects.entries(tree)
         config = _config(kit, contract, tree, entries)
@@ -65,6 +65,16 @@ def _fetched(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str]:
             f"The {name[0]} {name[1][:12]} could not be fetched: {gone}",
             "Label the issue again: the run then starts from the branch as it is now.",
         ) from gone
+
+
+def _valid_head(kit: CheckKit, tree: str) -> None:
+    """What is said of a base that cannot be kept, said of somebody's head."""
+    try:
+        kit.objects.validate(tree)
+    except Halt as halt:
+        one = halt.record
+        said = one.message.replace("The base commit", "The head of the pull request", 1)
+        raise Halt(one.reason, said, one.next_step, one.details) from halt
 
 
 def _config(kit: CheckKit, contract: Contract, tree: str, entries: tuple[Entry, ...]) -> RepoConfig:
