@@ -93,6 +93,10 @@ class _Installation(TypedDict):
     id: NotRequired[int | None]
 
 
+class _CheckRun(TypedDict):
+    external_id: NotRequired[str | None]
+
+
 class _Told(TypedDict):
     """The parts of a body that we read; all else is skipped unread."""
 
@@ -106,6 +110,7 @@ class _Told(TypedDict):
     pull_request: NotRequired[_Pull | None]
     discussion: NotRequired[_Anything | None]
     review: NotRequired[_Comment | None]
+    check_run: NotRequired[_CheckRun | None]
     repositories_removed: NotRequired[list[_Installation | None] | None]
 
 

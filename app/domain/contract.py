@@ -52,3 +52,4 @@ class Contract:
     config_source: str
     limits: Limits
     plan_approval: bool = False  # nothing is edited before a person approved the plan
+    head: str = ""  # the commit of somebody else's pull request that is examined (kind verify)

@@ -46,7 +46,7 @@ class Event:
     pull request's number where `pull` is true, 0 where a nudge is about no issue. `text` is a
     comment as signed, `comment` its id; `path` and `line` are where an inline one stands. A nudge
     says in `told` what happened (`issues.closed`), in `branch` a pull request's head as told, in
-    `repositories` the ids that an installation lost.
+    `text` the external id of a check run, in `repositories` the ids that an installation lost.
     """
 
     key: str

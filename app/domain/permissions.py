@@ -16,6 +16,7 @@ class Phase(StrEnum):
     """What a token is minted for; each is minted, used and revoked on its own."""
 
     AUTHORIZE = "authorize"  # live reads: repository, issue, role, base, configuration
+    EXAMINE = "examine"  # live reads about somebody else's pull request and where it parted
     LOOK = "look"  # live reads for a command or a nudge: pull requests too
     STATUS = "status"  # reaction, labels, comments on the issue
     FETCH = "fetch"  # the runner's one read-only token, for git over HTTPS
@@ -66,6 +67,7 @@ CALLS: dict[str, Call] = {
     "ref": _get("/git/ref/heads/{branch}", "contents"),
     "file": _get("/contents/{path}", "contents", "ref"),
     "read_commit": _get("/git/commits/{sha}", "contents"),
+    "compare": _get("/compare/{base}...{head}", "contents", *_PAGES),
     "create_blob": _send("POST", "/git/blobs", "contents", "content", "encoding"),
     "create_tree": _send("POST", "/git/trees", "contents", "base_tree", "tree"),
     "create_commit": _send("POST", "/git/commits", "contents", "message", "tree", "parents"),
@@ -114,6 +116,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "file",
         "read_commit",
     ),
+    Phase.EXAMINE: ("repository", "role", "pull", "ref", "file", "read_commit", "compare"),
     Phase.LOOK: ("repository", "role", "issue", "pull", "read_commit"),
     Phase.STATUS: (
         "comments",
@@ -143,6 +146,7 @@ _BESIDES: dict[Phase, dict[str, str]] = {Phase.FETCH: {"contents": READ}}
 
 # The webhook events that the App subscribes to; those of the installation come unasked.
 EVENTS: tuple[str, ...] = (
+    "check_run",
     "issue_comment",
     "issues",
     "pull_request",

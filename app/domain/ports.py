@@ -290,6 +290,10 @@ class GitHubReader(Protocol):
 
     def tree_of(self, commit: str) -> str: ...
 
+    def parting(self, base: str, head: str) -> tuple[str, int]:
+        """(commit where the history of two commits parted, how many commits `base` has since).
+        Raises `Missing` where they have nothing in common."""
+
 
 @dataclass(frozen=True)
 class FileWrite:

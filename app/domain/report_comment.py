@@ -9,8 +9,9 @@ from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, fence, inline
 from app.domain.report_facts import BODY_TARGET
 from app.domain.report_parts import short, spent
+from app.domain.report_verify import status_of_look
 from app.domain.run import Run
-from app.domain.state import State
+from app.domain.state import Kind, State
 
 PATCH_CAP = 40_000  # characters of a partial patch
 DETAILS = 12_000  # characters of the details of a Halt
@@ -30,9 +31,11 @@ _STAGES = (
 
 def status(run: Run, elapsed_ms: int, link: str) -> str:
     """The sticky comment. `elapsed_ms` since the run was created; `link` to its page or ""."""
+    minutes = f"{elapsed_ms // 60_000} min {elapsed_ms % 60_000 // 1000} s"
+    if run.kind is Kind.VERIFY:
+        return f"<!-- patchwarrant:status:{run.change} -->\n{status_of_look(run, minutes)}"
     done = _done(run)
     lines = [_stage(run, state, words, state in done) for state, words in _STAGES]
-    minutes = f"{elapsed_ms // 60_000} min {elapsed_ms % 60_000 // 1000} s"
     limits = run.contract.limits if run.contract else None
     parts = [
         f"<!-- patchwarrant:status:{run.change} -->\n**{_headline(run)}** · {minutes}",

@@ -54,6 +54,7 @@ class Publication:
     pull_url: str = ""
     check_run: int = 0
     draft: bool = True  # false where the repository offers no drafts
+    overtaken: str = ""  # the present head, where somebody's pull request moved on meanwhile
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ _SKIPS = re.compile(
 # Words that are understood and whose machinery this version does not have.
 LATER: dict[Word, str] = {
     Word.REVISE: "change its pull request after a review comment",
-    Word.VERIFY: "check somebody else's pull request",
     Word.CI: "start the repository's own workflows for a head that was held back",
     Word.UPDATE: "merge the base into its branch",
     Word.PUBLISH: "hold a pull request back until its tree is approved",

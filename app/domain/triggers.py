@@ -27,6 +27,7 @@ _ACTIONS = ("labeled", "opened")  # not a set: what is asked for may be any JSON
 _FOREIGN = ("comment", "pull_request", "discussion", "review")
 # Event -> actions that may change what a run may do; all else of them is ignored.
 _NUDGES: dict[str, tuple[str, ...]] = {
+    "check_run": ("rerequested",),
     "issues": ("closed", "deleted", "edited", "transferred", "unlabeled"),
     "pull_request": ("closed",),
     "installation": ("deleted", "suspend"),
@@ -184,6 +185,9 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
     if action == "unlabeled" and (label is None or _text(label, "name").lower() not in OURS):
         return Ignored("the label is none of ours")
     repository = _part(body, "repository")
+    pressed = _part(body, "check_run") if name == "check_run" else None
+    if name == "check_run" and pressed is None:
+        raise Misfit("this is not the body of a `check_run` event")
     head = _part(thread or {}, "head") if name == "pull_request" else None
     removed = body.get("repositories_removed") or ()
     if not isinstance(removed, list | tuple):
@@ -203,6 +207,7 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
         author=GHOST,
         updated_at=_text(thread or {}, "updated_at")[:40],
         pull=name == "pull_request" or (thread or {}).get("pull_request") is not None,
+        text=_text(pressed, "external_id")[:80] if pressed is not None else "",
         told=f"{name}.{action}",
         branch=_text(head, "ref") if head is not None else "",
         repositories=tuple(_id(one, "id") for one in removed if isinstance(one, Mapping)),

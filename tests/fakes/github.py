@@ -25,6 +25,7 @@ from app.domain.ports import (
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
+from app.domain.state import Kind
 
 Files = dict[str, tuple[int, bytes]]
 BOT = Person(900, "patchwarrant[bot]", "Bot")
@@ -115,8 +116,8 @@ class FakeGitHub:
         return view
 
     @contextmanager
-    def read(self, _run: Run) -> Iterator[GitHubReader]:
-        self.phases.append(Phase.AUTHORIZE)
+    def read(self, run: Run) -> Iterator[GitHubReader]:
+        self.phases.append(Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE)
         yield FakeReader(self)
 
     @contextmanager
@@ -193,6 +194,21 @@ class FakeReader:
         if commit not in self.hub.commits:
             raise Missing("Not Found", 404)
         return self.hub.commits[commit].tree
+
+    def parting(self, base: str, head: str) -> tuple[str, int]:
+        self.hub.up()
+        ours, theirs = self._history(base), self._history(head)
+        found = next((one for one in theirs if one in ours), None)
+        if found is None:
+            raise Missing("No common ancestor between the two commits.", 404)
+        return found, ours.index(found)
+
+    def _history(self, commit: str) -> list[str]:
+        """First parents, newest first."""
+        line = [commit]
+        while parents := self.hub.commits[line[-1]].parents:
+            line.append(parents[0])
+        return line
 
 
 @dataclass

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter
 from app.domain.run import Run, branch_name
+from app.domain.state import Kind
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
@@ -32,8 +33,9 @@ class Access:
 
     @contextmanager
     def read(self, run: Run) -> Iterator[GitHubReader]:
-        """Live reads of the run's repository."""
-        with self._client(run, Phase.AUTHORIZE) as client:
+        """Live reads of the run's repository: about its issue, or about somebody's pull request."""
+        phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
+        with self._client(run, phase) as client:
             yield Reader(client)
 
     @contextmanager

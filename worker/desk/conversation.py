@@ -112,8 +112,9 @@ def _about(
         and found.pull == view.number
         and found.branch == view.head_ref
     )
-    if found is None or not ours:
-        return _Said(event, command, desk, asking, 0, None)
+    if found is None or not ours:  # somebody else's: its Change holds looks at it, if any
+        looks = desk.ledger.open_change(event.repository.id, event.issue)
+        return _Said(event, command, desk, asking, event.issue if looks else 0, looks)
     return _Said(event, command, desk, asking, found.issue, found)
 
 
@@ -194,6 +195,22 @@ def _start(said: _Said) -> str | None:
     return None
 
 
+def _verify(said: _Said) -> str | None:
+    """Evidence about the pull request that this is said on, whoever made it. What comes of it,
+    also that a run is at work already, stands in the one sticky comment."""
+    event, desk = said.event, said.desk
+    if not event.pull:
+        said.reply(
+            f"{told.mention(event.sender)}`/agent verify` is said on a pull request, and this is "
+            "an issue, so nothing was done."
+        )
+        return None
+    run = replace(said.asking, kind=Kind.VERIFY, word=Word.VERIFY)
+    opened = begin(event, run, desk)
+    new = opened is not None and opened.outcome in (Opening.NEW, Opening.KNOWN)
+    return opened.run_id if opened is not None and new else None
+
+
 def _retry(said: _Said) -> str | None:
     """The last run's request once more, as it was signed then."""
     event, desk = said.event, said.desk
@@ -248,6 +265,7 @@ _DOERS: dict[Word, Callable[[_Said], str | None]] = {
     Word.FIX: _start,
     Word.PLAN: _start,
     Word.EXPLAIN: _start,
+    Word.VERIFY: _verify,
     Word.RETRY: _retry,
     Word.APPROVE: _approve,
 }

@@ -10,6 +10,7 @@ from app.domain.event import Event, EventKind
 from app.domain.intake import request_of
 from app.domain.run import Run
 from app.domain.state import ENDS
+from worker.desk.again import PRESSED, pressed
 from worker.desk.authority import require_role
 from worker.desk.conversation import conversed
 from worker.desk.front import EventDesk, begin, note_of, run_for, tell
@@ -30,6 +31,8 @@ def handle_event(key: str, desk: EventDesk) -> str | None:
     event = desk.ledger.event(key)
     if event is None:
         return None
+    if event.told == PRESSED:
+        return pressed(event, desk)
     if event.kind is EventKind.NUDGE:
         nudged(event, desk)
         return None

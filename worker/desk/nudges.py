@@ -78,6 +78,12 @@ def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk)
 def _pull_closed(event: Event, desk: EventDesk) -> str:
     """A closed pull request closes its Change, so that a new label begins a new one."""
     assert desk.read is not None
+    looks = [run for run in _concerned(event, desk) if run.kind is Kind.VERIFY]
+    ended = [run.id for run in looks if _closed(run, desk)]
+    for run_id in ended:
+        desk.ledger.cancel(run_id)
+    if ended:
+        return f"cancelled:{','.join(ended)}"
     if not BRANCH.fullmatch(event.branch):  # as signed: spares a look at everybody's pull requests
         return "no branch of ours"
     asking = run_for(event, desk, word="pull")
@@ -101,6 +107,19 @@ def _pull_closed(event: Event, desk: EventDesk) -> str:
         speak(desk, speaker, lambda w: w.comment(event.issue, text, mark))
     desk.ledger.close_change(change)
     return f"closed:{change.id}"
+
+
+def _closed(run: Run, desk: EventDesk) -> bool:
+    """Whether the pull request that `run` looks at is closed by now."""
+    assert desk.read is not None
+    try:
+        with desk.read(run) as reader:
+            return reader.pull(run.issue).state != "open"
+    except Missing:
+        return True
+    except (Refused, Halt) as unseen:
+        log.info("run %s could not be looked at: %s", run.id, unseen)
+        return False
 
 
 def _change_of(view: PullView, event: Event, desk: EventDesk) -> ChangeRow | None:

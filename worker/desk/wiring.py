@@ -17,7 +17,7 @@ from app.domain.errors import Fault
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import OWNER, Role, State
+from app.domain.state import OWNER, Kind, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
@@ -31,8 +31,10 @@ from worker.desk.kit import DeskKit
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
 from worker.desk.stages.admit import admit
+from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
 from worker.desk.stages.publish import publish
+from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import keep, lead
 from worker.processes import supervise
@@ -61,7 +63,7 @@ class Desk:
     tokens: Tokens
     signer: Signer
 
-    def crew(self, _run: Run, hold: LedgerHold) -> Crew:
+    def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
         kit = DeskKit(
             hold=hold,
@@ -84,6 +86,9 @@ class Desk:
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
         )
+        if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
+            foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
+            return Crew(stages=foreign, explain=explain(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         return Crew(stages=stages, explain=explain(kit), salvage=remains(kit))
 

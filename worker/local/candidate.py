@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.domain.budget import Limits
 from app.domain.contract import Contract, Request
-from app.domain.edit import EXECUTABLE, FILE, Candidate, Change, Delta
+from app.domain.edit import Delta
 from app.domain.event import Person
 from app.domain.event import Repository as Named
 from app.domain.ports import Objects
@@ -16,6 +16,7 @@ from app.domain.repo_config import CONFIG_PATH, RepoConfig
 from app.domain.run import Run
 from app.domain.state import Kind, State
 from worker.local.repository import NotFound, Repository
+from worker.runner.stages.foreign import candidate_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,6 @@ def run_of(
     source = next((e.oid for e in objects.entries(found.base_tree) if e.path == CONFIG_PATH), "")
     config = config_of(objects.read(found.base_tree, CONFIG_PATH)) if source else RepoConfig()
     deltas = objects.deltas(found.base_tree, found.tree)
-    changes = tuple(Change(d.path, d.new_mode, _content(objects, found.tree, d)) for d in deltas)
     title, author, day = repository.message(found.head)
     digest = hashlib.sha256(found.head.encode()).hexdigest()
     name = f"local-{found.head[:12]}"
@@ -86,13 +86,6 @@ def run_of(
             config_source=source,
             limits=Limits(),
         ),
-        candidate=Candidate(found.tree, changes),
+        candidate=candidate_of(objects, found.base_tree, found.tree),
     )
     return run, deltas
-
-
-def _content(objects: Objects, tree: str, delta: Delta) -> str:
-    """SHA-256 of a changed file's bytes, "" for what is no file in the candidate."""
-    if delta.new_mode not in (FILE, EXECUTABLE):
-        return ""
-    return hashlib.sha256(objects.read(tree, delta.path)).hexdigest()

@@ -76,12 +76,13 @@ def examined(
     where = shown.place.name if shown.place else "no repository was named (--repo PATH)"
     found.append(_tree(shown, signed, where))
     found.append(examine.fresh(signed, shown.head, where))
-    if shown.place is not None and examine.made_by_us(signed):
-        found.append(examine.based(signed, shown.place.parents(signed.commit)))
-    found += shown.body
-    named = evidence.names(shown, signed.tree, signed.commit)
-    if named is not None:
-        found.append(named)
+    if examine.made_by_us(signed):  # somebody else's commit and text are not ours to have written
+        if shown.place is not None:
+            found.append(examine.based(signed, shown.place.parents(signed.commit)))
+        found += shown.body
+        named = evidence.names(shown, signed.tree, signed.commit)
+        if named is not None:
+            found.append(named)
     if shown.bundle is not None:
         found.append(examine.whole(signed, shown.bundle))
     if again is not None:

@@ -42,6 +42,10 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
             Phase.LOOK,
             {"metadata": "read", "issues": "read", "contents": "read", "pull_requests": "read"},
         ),
+        (
+            Phase.EXAMINE,
+            {"metadata": "read", "contents": "read", "pull_requests": "read"},
+        ),
         (Phase.STATUS, {"metadata": "read", "issues": "write"}),
         (Phase.FETCH, {"metadata": "read", "contents": "read"}),
         (Phase.GIT, {"metadata": "read", "contents": "write"}),
@@ -114,7 +118,7 @@ def test_the_rulesets_keep_the_app_out_of_everything_but_its_branches() -> None:
 def test_paths_name_only_parameters_that_the_client_checks() -> None:
     known = {
         "owner", "repo", "username", "number", "branch", "path", "sha", "check_run", "comment",
-        "label",
+        "label", "base", "head",
     }  # fmt: skip
     for call in CALLS.values():
         assert set(re.findall(r"{(\w+)}", call.path)) <= known

@@ -328,6 +328,23 @@ def test_what_may_change_a_run_is_a_nudge(name: str, body: dict[str, Any], issue
     assert event.told == f"{name}.{body['action']}"
 
 
+def test_a_press_on_a_check_run_names_the_run_that_made_it() -> None:
+    body = {
+        "action": "rerequested",
+        "check_run": {"id": 4, "external_id": "run1", "head_sha": "a" * 40},
+        **{key: BODY[key] for key in ("repository", "installation", "sender")},
+    }
+    event = event_of("check_run", body, lambda: "d" * 64)
+    assert isinstance(event, Event) and event.kind is EventKind.NUDGE
+    assert (event.told, event.text, event.issue) == ("check_run.rerequested", "run1", 0)
+    assert event.sender == Person(1, "octocat", "User") and event.repository.id == 1296269
+    for action in ("created", "completed", "requested_action"):
+        assert isinstance(event_of("check_run", body | {"action": action}, str), Ignored)
+    for odd in (None, [], "x", {"external_id": 7}):
+        with pytest.raises(Misfit):
+            event_of("check_run", body | {"check_run": odd}, str)
+
+
 def test_a_nudge_names_the_branch_and_the_repositories_that_went() -> None:
     closed = {k: v for k, v in INLINE.items() if k != "comment"} | {"action": "closed"}
     event = event_of("pull_request", closed, lambda: "d" * 64)

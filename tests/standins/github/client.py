@@ -284,9 +284,11 @@ class Control:
         base: str | None = None,
         body: str | None = None,
         draft: bool = False,
+        fork: str | None = None,
     ) -> int:
+        """`fork` is the repository that the head branch is in, where it is another one."""
         told = {"repo": repo, "user": user, "head": head, "title": title, "base": base}
-        return int(self.act("open_pull", **told, body=body, draft=draft))
+        return int(self.act("open_pull", **told, body=body, draft=draft, fork=fork))
 
     def set_draft(self, repo: str, number: int, user: str, draft: bool) -> None:
         self.act("set_draft", repo=repo, number=number, user=user, draft=draft)

@@ -160,7 +160,9 @@ def open_pull(
     base: str | None = None,
     body: str | None = None,
     draft: bool = False,
+    fork: str | None = None,
 ) -> int:
+    """`fork` is the repository that the head branch is in, where it is another one."""
     found = world.named(repo)
     made = pull_acts.open_pull(
         world,
@@ -171,6 +173,7 @@ def open_pull(
         head=head,
         base=base or found.default_branch,
         draft=draft,
+        fork=None if fork is None else world.named(fork),
     )
     return made.number
 

@@ -39,20 +39,24 @@ def open_pull(
     head: str,
     base: str,
     draft: bool,
+    fork: Repo | None = None,
 ) -> Issue:
-    """A pull request between two branches of the repository, with GitHub's refusals."""
+    """A pull request between two branches, with GitHub's refusals; the head may be a fork's."""
     if not title.strip():
         raise failed("PullRequest", field="title", code="missing_field")
     check_text("PullRequest", "title", title, 256)
     check_text("PullRequest", "body", body)
     owner, _, branch = head.rpartition(":")
-    head_sha = repo.store.ref(f"refs/heads/{branch}")
+    home = fork or repo
+    head_sha = home.store.ref(f"refs/heads/{branch}")
     base_sha = repo.store.ref(f"refs/heads/{base}")
-    if head_sha is None or owner.lower() not in ("", repo.owner.login.lower()):
+    if head_sha is None or owner.lower() not in ("", home.owner.login.lower()):
         raise failed("PullRequest", field="head", code="invalid")
     if base_sha is None:
         raise failed("PullRequest", field="base", code="invalid")
-    _refuse_twin(repo, branch, base)
+    if fork is not None:
+        repo.store.take(fork.store, head_sha)
+    _refuse_twin(repo, branch, base, fork)
     if repo.store.merge_base(base_sha, head_sha) is None:
         message = f"The {branch} branch has no history in common with {base}"
         raise failed("PullRequest", message=message)
@@ -61,18 +65,19 @@ def open_pull(
     if draft and not repo.drafts:
         raise Refusal(422, "Draft pull requests are not supported in this repository.")
     now = world.now()
-    pull = Pull(world.next_id(), branch, base, head_sha, base_sha, draft)
+    pull = Pull(world.next_id(), branch, base, head_sha, base_sha, draft, fork=fork)
     issue = Issue(world.next_id(), next_number(repo), title, body, actor, now, now, pull=pull)
     repo.issues[issue.number] = issue
     announce(world, repo, issue, "opened", actor)
     return issue
 
 
-def _refuse_twin(repo: Repo, branch: str, base: str) -> None:
+def _refuse_twin(repo: Repo, branch: str, base: str, fork: Repo | None) -> None:
     for issue in repo.pulls():
         pull = pull_shapes.pull_of(issue)
-        if issue.state == "open" and (pull.head_ref, pull.base_ref) == (branch, base):
-            name = f"{repo.owner.login}:{branch}"
+        same = pull.fork is fork and (pull.head_ref, pull.base_ref) == (branch, base)
+        if issue.state == "open" and same:
+            name = f"{(fork or repo).owner.login}:{branch}"
             raise failed("PullRequest", message=f"A pull request already exists for {name}.")
 
 
@@ -274,7 +279,7 @@ def _pulls_follow(world: World, repo: Repo, actor: Actor, branch: str, old: str,
             continue
         if branch == pull.base_ref and new != ZERO:
             pull.base_sha = new
-        if branch != pull.head_ref:
+        if branch != pull.head_ref or pull.fork is not None:
             continue
         if new == ZERO:
             close(world, repo, issue, actor)

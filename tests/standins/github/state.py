@@ -143,6 +143,8 @@ class Pull:
     reviews: list[Review] = field(default_factory=list)
     comments: list[ReviewComment] = field(default_factory=list)
     reviewers: list[Account] = field(default_factory=list)
+    fork: Repo | None = None
+    """The repository that the head branch is in, where it is another one."""
     weighed: tuple[str, str] | None = None
     """(head, base) for which the mergeability is known; GitHub says null until it has looked."""
 

@@ -217,7 +217,7 @@ def _segment(name: str, value: str | int) -> str:
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return str(value)
     elif isinstance(value, str):
-        if name == "sha" and _SHA.fullmatch(value):
+        if name in ("sha", "base", "head") and _SHA.fullmatch(value):
             return value
         if name == "username" and _LOGIN.fullmatch(value):
             return quote(value, safe="")

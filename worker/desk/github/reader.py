@@ -95,6 +95,13 @@ class Reader:
             raise IntegrityError(f"The bytes of {path} are not those of the blob {blob}")
         return found, blob
 
+    def parting(self, base: str, head: str) -> tuple[str, int]:
+        """(where two commits parted, how many commits `base` has since). Raises `Missing`."""
+        # The first page holds patches; what is wanted here stands on every page.
+        ask = {"per_page": 1, "page": 2}
+        data = self._client.call("compare", ask=ask, base=base, head=head).data
+        return answers.text(data, "merge_base_commit", "sha"), answers.number(data, "behind_by")
+
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit."""
         view = answers.commit_view(self._client.call("read_commit", sha=commit).data)

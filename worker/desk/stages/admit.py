@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.domain.commands import Word
 from app.domain.contract import Contract, Request
-from app.domain.errors import Halt, Missing, Park, Reason, Refused, Waiting
+from app.domain.errors import Halt, Missing, Park, Reason, Waiting
 from app.domain.event import Event
 from app.domain.intake import (
     adopting,
@@ -21,11 +21,12 @@ from app.domain.intake import (
 from app.domain.permissions import Phase
 from app.domain.plan import LARGE_FILES
 from app.domain.ports import GitHubReader, GitHubWriter, IssueView
-from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, Roles, limits_of
+from app.domain.repo_config import CONFIG_PATH, RepoConfig, Roles, limits_of
 from app.domain.run import Run
 from app.domain.state import Kind, Signal
-from worker.desk.authority import AGAIN, owner_refused, require_repository, require_role
+from worker.desk.authority import AGAIN, require_repository, require_role
 from worker.desk.faults import guarded
+from worker.desk.ground import by_our_rules, config_at, event_of, tip
 from worker.desk.intents import done
 from worker.desk.kit import RUNNING, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
@@ -43,8 +44,8 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
     """
 
     def stage(run: Run) -> Run:
-        _by_our_rules(kit, run)
-        event = _event(kit, run)
+        by_our_rules(kit, run)
+        event = event_of(kit, run)
         with kit.write(run, Phase.STATUS) as writer:
             if not run.word:  # a command's own comment has its reaction already
                 tolerant(kit.hold, lambda: writer.react(run.issue, "eyes"))
@@ -72,25 +73,6 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
     return guarded(stage)
 
 
-def _by_our_rules(kit: DeskKit, run: Run) -> None:
-    """What needs no request to anybody."""
-    owner = run.repository.owner
-    if run.requester.kind != "User":
-        raise Halt(
-            Reason.REFUSED_ROLE,
-            f"{run.requester.login} is a {run.requester.kind.lower()}, and only people start runs.",
-            "A person with write access sets the label `agent:fix`.",
-        )
-    if owner.casefold() not in kit.owners:
-        raise owner_refused(owner)
-    if kit.paused():
-        raise Halt(
-            Reason.REFUSED_PAUSED,
-            "The operator has paused all work.",
-            f"Wait until it is resumed. {AGAIN}",
-        )
-
-
 def _request(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> Request:
     """The request as signed, with the comments that its person adopted by link, and when its text
     was edited last. Comments of anybody else are no part of it."""
@@ -108,17 +90,6 @@ def _request(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> Requ
             comments.append((f"#issuecomment-{number}", view.author.login, view.body))
     at, by = kit.last_edit(run.repository.id, run.issue)
     return replace(adopting(request, comments), edited=edited(at, by, event.updated_at))
-
-
-def _event(kit: DeskKit, run: Run) -> Event:
-    event = kit.event(run.event)
-    if event is None:
-        raise Halt(
-            Reason.NEEDS_OPERATOR,
-            "The signed request of this run is not in the ledger any more.",
-            "Set the label `agent:fix` again.",
-        )
-    return event
 
 
 def _issue(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> IssueView:
@@ -178,12 +149,12 @@ def _acknowledged(kit: DeskKit, run: Run, writer: GitHubWriter, issue: IssueView
 
 def _base(kit: DeskKit, reader: GitHubReader, default: str) -> tuple[str, str, RepoConfig, str]:
     """(base commit, base branch, configuration, its blob id), from the refs API alone."""
-    commit = _tip(reader, default)
-    config, source = _config(kit, reader, commit)
+    commit = tip(reader, default)
+    config, source = config_at(kit, reader, commit)
     if not config.base or config.base == default:
         return commit, default, config, source
-    other = _tip(reader, config.base)
-    _, same = _config(kit, reader, other)
+    other = tip(reader, config.base)
+    _, same = config_at(kit, reader, other)
     if same != source:
         raise Halt(
             Reason.CONFIG_ERROR,
@@ -191,37 +162,3 @@ def _base(kit: DeskKit, reader: GitHubReader, default: str) -> tuple[str, str, R
             f"Make both files equal, or remove `base`. {AGAIN}",
         )
     return other, config.base, config, source
-
-
-def _tip(reader: GitHubReader, branch: str) -> str:
-    try:
-        return reader.branch(branch)
-    except Missing as gone:
-        raise Halt(
-            Reason.BASE_LOST,
-            f"There is no branch `{branch}` to stand on.",
-            f"Create it, or name another one as `base` in {CONFIG_PATH}. {AGAIN}",
-        ) from gone
-    except Refused as refusal:
-        if refusal.status != 409:
-            raise
-        raise Halt(
-            Reason.EMPTY_REPOSITORY,
-            "The repository has no commit yet, so there is nothing to change.",
-            f"Push a first commit. {AGAIN}",
-        ) from refusal
-
-
-def _config(kit: DeskKit, reader: GitHubReader, commit: str) -> tuple[RepoConfig, str]:
-    found = reader.file(CONFIG_PATH, commit)
-    if found is None:
-        return RepoConfig(), ""
-    data, blob = found
-    try:
-        return kit.config_of(data), blob
-    except ConfigError as error:
-        raise Halt(
-            Reason.CONFIG_ERROR,
-            f"{CONFIG_PATH} cannot be used: {error}",
-            f"Mend that line on the default branch. {AGAIN}",
-        ) from error

@@ -27,9 +27,10 @@ PATCH_CAP = 200_000  # bytes of a patch that are handed to the page's template
 def explain(kit: DeskKit) -> Callable[[Run], Run]:
     """The stage after every ending; the run comes back `explained`.
 
-    A passed draft has said all in its body, sticky comment and label. Every other ending gets one
-    new comment. Where nobody can be told (locked, deleted) the journal says so. Raises `Park`
-    while GitHub is away, `Halt(INSTALLATION)` where the App may not speak any more.
+    A passed draft has said all in its body, sticky comment and label; evidence about somebody
+    else's pull request says all in its sticky comment. Every other ending gets one new comment.
+    Where nobody can be told (locked, deleted) the journal says so. Raises `Park` while GitHub is
+    away, `Halt(INSTALLATION)` where the App may not speak any more.
     """
 
     def stage(run: Run) -> Run:
@@ -39,6 +40,10 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
         if run.kind is Kind.EXPLAIN:
             with kit.write(run, Phase.STATUS) as writer:
                 _say(kit, run, writer)
+        elif run.kind is Kind.VERIFY:  # somebody else's pull request: the one comment, no label
+            with kit.write(run, Phase.STATUS) as writer:
+                comment = sticky(kit.hold, writer, run, kit.now())
+            run = replace(run, status_comment=comment or run.status_comment)
         elif not _told_by_its_draft(run):
             labels = _labels(kit, run)
             with kit.write(run, Phase.STATUS) as writer:

@@ -13,29 +13,20 @@ from dataclasses import dataclass, replace
 
 from app.domain import report
 from app.domain.contract import Contract
-from app.domain.edit import Candidate, Delta
+from app.domain.edit import Candidate
 from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
 from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
 from app.domain.ports import FileWrite, GitHubReader, GitHubWriter, PullView
-from app.domain.record import Kept
 from app.domain.repo_config import OnStop
 from app.domain.run import Publication, Run, branch_name
 from app.domain.state import Signal
 from worker.desk.authority import require_repository, require_role
+from worker.desk.evidence import certified, facts_of, shown, signed
 from worker.desk.faults import guarded
 from worker.desk.intents import Record, done, once
-from worker.desk.kit import DONE, INCOMPLETE, DeskKit, envelope_bytes
+from worker.desk.kit import DONE, INCOMPLETE, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
-
-CHECK = "patchwarrant/evidence"
-# A verdict that is not passed turns the check action_required: neutral or skipped would satisfy a
-# required check, and failure is the word for the repository's own tests.
-CONCLUSIONS = {
-    Result.PASSED: "success",
-    Result.PARTIAL: "action_required",
-    Result.FAILED: "action_required",
-}
 
 
 @dataclass(frozen=True)
@@ -58,11 +49,11 @@ def publish(kit: DeskKit) -> Callable[[Run], Run]:
         labels = _still_allowed(kit, work, begun=kit.hold.intent("branch") is not None)
         published = Publication(work.branch, _git(kit, work))
         run = replace(run, publication=published)
-        facts = _facts(kit, run)
+        facts = facts_of(kit, run)
         pull = _pull(kit, replace(work, run=run), facts)
         published = replace(published, pull=pull.number, pull_url=pull.url, draft=pull.draft)
         run = replace(run, publication=published)
-        published = replace(published, check_run=_check(kit, replace(work, run=run), facts))
+        published = replace(published, check_run=shown(kit, run, facts))
         complete = replace(run, publication=published).moved(Signal.DONE)
         return _told(kit, complete, labels, work.verdict)
 
@@ -71,16 +62,7 @@ def publish(kit: DeskKit) -> Callable[[Run], Run]:
 
 def _certified(run: Run) -> _Work:
     """The run's parts; `IntegrityError` unless a verdict was recorded on that very tree."""
-    contract, candidate, verdict = run.contract, run.candidate, run.verdict
-    if contract is None or candidate is None or verdict is None:
-        raise IntegrityError("There is no verdict on a candidate, and nothing else is published.")
-    if verdict.tree != candidate.tree or verdict.base_commit != contract.base_commit:
-        raise IntegrityError(
-            f"The verdict speaks of tree {verdict.tree} on {verdict.base_commit}, the candidate is "
-            f"tree {candidate.tree} on {contract.base_commit}."
-        )
-    if verdict.result is Result.PASSED and run.halt is not None:
-        raise IntegrityError("A run that stopped early has a verdict that says passed.")
+    contract, candidate, verdict = certified(run)
     return _Work(run, contract, candidate, verdict, branch_name(run.issue, run.change))
 
 
@@ -155,7 +137,7 @@ def _git(kit: DeskKit, work: _Work) -> str:
     """The commit: objects, signed statement, then the one ref, each read back."""
     ready = done(kit.hold, "branch")
     if ready is not None:
-        _signed(kit, work.run, str(ready["commit"]))
+        signed(kit, work.run, str(ready["commit"]))
         return str(ready["commit"])
     with kit.write(work.run, Phase.GIT) as writer:
         record = once(
@@ -165,7 +147,7 @@ def _git(kit: DeskKit, work: _Work) -> str:
             lambda: _committed(kit, work, writer),
             lambda: None,  # an orphan commit of an earlier attempt harms nobody
         )
-        _signed(kit, work.run, str(record["commit"]))
+        signed(kit, work.run, str(record["commit"]))
         branch = once(
             kit.hold,
             "branch",
@@ -180,7 +162,7 @@ def _git(kit: DeskKit, work: _Work) -> str:
                 "checked; no pull request was opened."
             )
     if commit != record["commit"]:  # an adopted commit gets a statement of its own
-        _signed(kit, work.run, commit)
+        signed(kit, work.run, commit)
     return commit
 
 
@@ -221,52 +203,6 @@ def _adopted(writer: GitHubWriter, work: _Work, commit: str) -> Record | None:
 def _whose(message: str) -> str:
     ours = [line for line in message.splitlines() if line.startswith("Agent-Run: ")]
     return f"the commit of an earlier run ({ours[-1][:80]})" if ours else "other work"
-
-
-def _signed(kit: DeskKit, run: Run, commit: str) -> None:
-    """Build and sign the statements about this commit; keep envelopes and bundle, once."""
-    known = done(kit.hold, "statement")
-    if known is not None and known.get("commit") == commit and known.get("bundle"):
-        return
-    fault = kit.journal_fault(run.id)
-    if fault:
-        raise IntegrityError(f"The journal was tampered with, so nothing was signed: {fault}.")
-    entries = kit.hold.entries()
-    envelopes = [kit.sign(one) for one in kit.statements(run, commit, entries)]
-    lines = [envelope_bytes(one) for one in envelopes]
-    signatures = envelopes[0].get("signatures") or [{}]
-    signed = {
-        "commit": commit,
-        "envelope": kit.hold.put(lines[0]),
-        "envelopes": kit.hold.put(b"\n".join(lines)),
-        "bundle": kit.hold.put(kit.bundle(run, envelopes, entries)),
-        "key": str(signatures[0].get("keyid", "")),
-    }
-    kit.hold.fulfil("statement", signed)
-
-
-def _facts(kit: DeskKit, run: Run) -> report.Facts:
-    statement = done(kit.hold, "statement") or {}
-    lines, bundle = str(statement.get("envelopes", "")), str(statement.get("bundle", ""))
-    return report.Facts(
-        commit=run.publication.commit,
-        deltas=_deltas(kit),
-        logs={result.check: result.tail for result in run.results if result.tail},
-        statement=str(statement.get("envelope", "")),
-        key=str(statement.get("key", "")),
-        envelope=kit.hold.get(lines).decode() if lines else "",
-        bundle=bundle,
-        attached=kit.attach(kit.hold.get(bundle)) if bundle else "",
-    )
-
-
-def _deltas(kit: DeskKit) -> tuple[Delta, ...]:
-    """Line counts as the gate noted them from the trees; without them () and paths alone."""
-    for entry in reversed(kit.hold.entries()):
-        noted = entry.data.get("deltas") if entry.kind is Kept.NOTE else None
-        if isinstance(noted, list):
-            return tuple(Delta(str(one[0]), *(int(part) for part in one[1:5])) for one in noted)
-    return ()
 
 
 def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
@@ -343,26 +279,6 @@ def _found(writer: GitHubWriter, work: _Work) -> Record | None:
 def _alike(one: str, other: str) -> bool:
     """Equal as GitHub keeps text: line ends and the blank end do not count."""
     return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
-
-
-def _check(kit: DeskKit, work: _Work, facts: report.Facts) -> int:
-    """The evidence as a check run on the head commit; its id."""
-    known = done(kit.hold, "check")
-    if known is not None:
-        return int(known["id"])
-    run = work.run
-    title, summary, text = report.check_output(run, facts)
-    notes = report.remarks(run, facts)
-    conclusion = CONCLUSIONS[work.verdict.result]
-    with kit.write(run, Phase.EVIDENCE) as writer:
-
-        def make() -> Record:
-            head = run.publication.commit
-            made = writer.check_run(CHECK, head, run.id, conclusion, title, summary, text, notes)
-            return {"id": made}
-
-        # The writer itself looks for a check run with this external id before it makes one.
-        return int(once(kit.hold, "check", {"name": CHECK}, make, lambda: None)["id"])
 
 
 def _told(kit: DeskKit, run: Run, labels: tuple[str, ...], verdict: Verdict) -> Run:

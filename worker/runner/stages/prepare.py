@@ -1,4 +1,4 @@
-"""Prepare: the base commit into the object store, the image, and the baseline of every check."""
+"""Prepare: base (and a foreign head) into the object store, the image, every check's baseline."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from app.domain.state import Kind, Signal
 from worker.runner.checks.environment import set_up
 from worker.runner.checks.missing import some_check_starts
 from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
+from worker.runner.stages.foreign import candidate_of
 
 PAUSE = 30.0
 
@@ -28,8 +29,11 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         contract = run.contract
         if contract is None:
             raise LookupError("a run without a contract cannot be prepared")
-        tree = _fetched(kit, run, contract)
+        tree, head = _fetched(kit, run, contract)
         kit.objects.validate(tree)
+        if head:  # somebody else's pull request is the candidate
+            _valid_head(kit, head)
+            run = replace(run, candidate=candidate_of(kit.objects, tree, head))
         entries = kit.objects.entries(tree)
         config = _config(kit, contract, tree, entries)
         explains = run.kind is Kind.EXPLAIN
@@ -48,16 +52,33 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
     return stage
 
 
-def _fetched(kit: CheckKit, run: Run, contract: Contract) -> str:
+def _fetched(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str]:
+    """Trees of the base and of somebody else's head, "" where the contract names none. GitHub
+    serves a fork's head from the repository that its pull request is in."""
+    name = "base commit", contract.base_commit
     try:
         with kit.fetch(run) as (url, token):
-            return kit.objects.fetch(url, token, contract.base_commit)
+            tree = kit.objects.fetch(url, token, contract.base_commit)
+            if not contract.head:
+                return tree, ""
+            name = "head", contract.head
+            return tree, kit.objects.fetch(url, token, contract.head)
     except Missing as gone:
         raise Halt(
             Reason.BASE_LOST,
-            f"The base commit {contract.base_commit[:12]} could not be fetched: {gone}",
+            f"The {name[0]} {name[1][:12]} could not be fetched: {gone}",
             "Label the issue again: the run then starts from the branch as it is now.",
         ) from gone
+
+
+def _valid_head(kit: CheckKit, tree: str) -> None:
+    """What is said of a base that cannot be kept, said of somebody's head."""
+    try:
+        kit.objects.validate(tree)
+    except Halt as halt:
+        one = halt.record
+        said = one.message.replace("The base commit", "The head of the pull request", 1)
+        raise Halt(one.reason, said, one.next_step, one.details) from halt
 
 
 def _config(kit: CheckKit, contract: Contract, tree: str, entries: tuple[Entry, ...]) -> RepoConfig:

@@ -103,7 +103,7 @@ def simple(world: World, repo: Repo, issue: Issue) -> Json:
         "assignees": [user(world, x) for x in issue.assignees],
         "requested_reviewers": [user(world, x) for x in pull.reviewers],
         "requested_teams": [],
-        "head": _end(world, repo, pull.head_ref, pull.head_sha),
+        "head": _end(world, pull.fork or repo, pull.head_ref, pull.head_sha),
         "base": _end(world, repo, pull.base_ref, pull.base_sha),
         "_links": {name: {"href": href} for name, href in links.items()},
         "author_association": association(repo, issue.by.account, issue),

@@ -209,3 +209,38 @@ def test_the_next_run_on_the_same_base_measures_and_pays_nothing() -> None:
     assert run.baseline == tuple(replace(one, cached=True) for one in before.baseline)
     assert run.spend.sandbox_ms == 0
     assert [e.data["phase"] for e in second.hold.entries() if e.kind is Kept.CHECK] == ["baseline"]
+
+
+def foreign(world: World, files: dict[str, bytes]) -> Run:
+    """A run about somebody else's head with these files over those of the base."""
+    run = world.run()
+    assert run.contract is not None
+    head = world.objects.commit({**world.files, **files})
+    return replace(run, kind=Kind.VERIFY, contract=replace(run.contract, head=head))
+
+
+def test_a_foreign_head_is_the_candidate_and_the_rules_stay_those_of_the_base() -> None:
+    world = World()
+    world.says(lambda _files: GOOD)
+    asked = foreign(world, {"new.py": b"x = 1\n", CONFIG_PATH: b"version: 9\n"})
+    run = prepare(world.kit())(asked)
+    assert run.state is State.VERIFY and asked.contract is not None
+    assert run.candidate is not None and run.snapshot is not None
+    assert run.candidate.tree == world.objects.remote[asked.contract.head]
+    assert {one.path for one in run.candidate.changes} == {"new.py", CONFIG_PATH}
+    assert run.snapshot.base_tree == world.base
+    assert [check.name for check in run.snapshot.checks] == ["tests"]
+    assert [one for _, one in world.objects.fetched] == [world.commit, asked.contract.head]
+    assert world.open_fetches == 0
+
+
+def test_a_foreign_head_that_is_gone_or_cannot_be_kept_runs_nothing() -> None:
+    world = World()
+    run = foreign(world, {"new.py": b"1\n"})
+    assert run.contract is not None
+    lost = replace(run, contract=replace(run.contract, head="0" * 40))
+    halt = reason_of(world, lost)
+    assert halt.record.reason is Reason.BASE_LOST and "The head" in halt.record.message
+    world.objects.broken.add(world.objects.remote[run.contract.head])
+    assert reason_of(world, run).record.reason is Reason.BASE_INVALID
+    assert world.sandbox.ran == [] and world.open_fetches == 0

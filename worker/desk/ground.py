@@ -1,0 +1,78 @@
+"""What every admission rests on: the operator's rules, the signed event, base and configuration."""
+
+from __future__ import annotations
+
+from app.domain.errors import Halt, Missing, Reason, Refused
+from app.domain.event import Event
+from app.domain.ports import GitHubReader
+from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
+from app.domain.run import Run
+from worker.desk.authority import AGAIN, owner_refused
+from worker.desk.kit import DeskKit
+
+
+def by_our_rules(kit: DeskKit, run: Run) -> None:
+    """What needs no request to anybody."""
+    owner = run.repository.owner
+    if run.requester.kind != "User":
+        raise Halt(
+            Reason.REFUSED_ROLE,
+            f"{run.requester.login} is a {run.requester.kind.lower()}, and only people start runs.",
+            "A person with write access sets the label `agent:fix`.",
+        )
+    if owner.casefold() not in kit.owners:
+        raise owner_refused(owner)
+    if kit.paused():
+        raise Halt(
+            Reason.REFUSED_PAUSED,
+            "The operator has paused all work.",
+            f"Wait until it is resumed. {AGAIN}",
+        )
+
+
+def event_of(kit: DeskKit, run: Run) -> Event:
+    """The signed trigger. Raises `Halt(NEEDS_OPERATOR)` where it is gone."""
+    event = kit.event(run.event)
+    if event is None:
+        raise Halt(
+            Reason.NEEDS_OPERATOR,
+            "The signed request of this run is not in the ledger any more.",
+            "Set the label `agent:fix` again.",
+        )
+    return event
+
+
+def tip(reader: GitHubReader, branch: str) -> str:
+    """A branch's commit, from the refs API. Raises `Halt(BASE_LOST)`, `Halt(EMPTY_REPOSITORY)`."""
+    try:
+        return reader.branch(branch)
+    except Missing as gone:
+        raise Halt(
+            Reason.BASE_LOST,
+            f"There is no branch `{branch}` to stand on.",
+            f"Create it, or name another one as `base` in {CONFIG_PATH}. {AGAIN}",
+        ) from gone
+    except Refused as refusal:
+        if refusal.status != 409:
+            raise
+        raise Halt(
+            Reason.EMPTY_REPOSITORY,
+            "The repository has no commit yet, so there is nothing to change.",
+            f"Push a first commit. {AGAIN}",
+        ) from refusal
+
+
+def config_at(kit: DeskKit, reader: GitHubReader, commit: str) -> tuple[RepoConfig, str]:
+    """(configuration at a commit, its blob id or ""). Raises `Halt(CONFIG_ERROR)`."""
+    found = reader.file(CONFIG_PATH, commit)
+    if found is None:
+        return RepoConfig(), ""
+    data, blob = found
+    try:
+        return kit.config_of(data), blob
+    except ConfigError as error:
+        raise Halt(
+            Reason.CONFIG_ERROR,
+            f"{CONFIG_PATH} cannot be used: {error}",
+            f"Mend that line on the default branch. {AGAIN}",
+        ) from error
