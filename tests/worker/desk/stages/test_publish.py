@@ -67,7 +67,7 @@ class Scene:
         return [name for name in self.hub.refs(REPO) if "agent/" in name]
 
 
-READS = {"contents": "read", "issues": "read", "pull_requests": "read"}
+READS = {"contents": "read", "issues": "read"}
 
 
 def scene(world: Acme, verdict: Result = Result.PASSED, config: RepoConfig | None = None) -> Scene:
