@@ -114,7 +114,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "file",
         "read_commit",
     ),
-    Phase.LOOK: ("repository", "role", "issue", "pull", "read_commit"),
+    Phase.LOOK: ("repository", "role", "issue", "pull", "ref", "read_commit"),
     Phase.STATUS: (
         "comments",
         "create_comment",
