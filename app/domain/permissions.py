@@ -117,7 +117,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "read_commit",
     ),
     Phase.EXAMINE: ("repository", "role", "pull", "ref", "file", "read_commit", "compare"),
-    Phase.LOOK: ("repository", "role", "issue", "pull", "read_commit"),
+    Phase.LOOK: ("repository", "role", "issue", "pull", "ref", "read_commit"),
     Phase.STATUS: (
         "comments",
         "create_comment",
