@@ -76,7 +76,7 @@ def test_from_the_event_to_the_draft(whole: Whole, redis: Redis) -> None:
         new_run_id=lambda: f"run{next(numbers)}",
         now=ledger.now,
         owners=frozenset({"acme"}),
-        read=whole.access.read,
+        read=whole.access.look,
     )
     run_id = handle_event(KEY, desk)
     assert run_id == "run1"
