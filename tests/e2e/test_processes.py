@@ -110,15 +110,21 @@ def telling(secret: str) -> list[str]:
 
 
 def test_every_minted_token_was_revoked(town: Town) -> None:
+    """Of this run: a desk that another test killed between minting and shelving leaves one that
+    nobody holds (the security page says so)."""
+    before = {token["id"] for token in town.up.hub.tokens()}
     name = town.repository()
     town.patches(name, FIX)
     town.end(name, town.ask(name))
+    minted = [token["id"] for token in town.up.hub.tokens() if token["id"] not in before]
+    assert len(minted) > 5
 
     def revoked() -> bool:
-        return all(token["revoked"] for token in town.up.hub.tokens())
+        alive = [token for token in town.up.hub.tokens() if not token["revoked"]]
+        return not [token for token in alive if token["id"] in minted]
 
-    town.up.await_true(revoked, 30)
-    assert town.up.ledger.tokens() == []
+    town.up.await_true(revoked, 60)
+    town.up.await_true(lambda: town.up.ledger.tokens() == [], 60)
 
 
 def everything(up: Stack) -> str:

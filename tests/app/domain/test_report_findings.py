@@ -86,7 +86,7 @@ def test_advice_is_told_apart_from_what_the_verdict_rests_on() -> None:
     )
     look = pull_body(run, facts()).partition("## Look at this first")[2].partition("## ")[0]
     assert "⚠️ **Look at: lines that could decide:** `a.py` line 3." in look
-    assert "❌ **does not hold**: `tests` passed: No." in look
+    assert "❌ **does not hold**: `tests` passed — No." in look
 
 
 def test_flaky_tests_and_subsets_are_named() -> None:
