@@ -19,7 +19,7 @@ SHAPE = 1  # grows when results of older versions should not be used any more
 
 def remembered(hold: Hold, check: Check, tree: str, image: str) -> CheckResult | None:
     """The result that an earlier run measured, marked as such; None where there is none."""
-    data = hold.recall(_name(tree, check.digest(), image))
+    data = hold.recall(_name(tree, check, image))
     if data is None:
         return None
     try:
@@ -32,12 +32,13 @@ def remembered(hold: Hold, check: Check, tree: str, image: str) -> CheckResult |
     return replace(found, cached=True)
 
 
-def remember(hold: Hold, result: CheckResult) -> None:
+def remember(hold: Hold, check: Check, result: CheckResult) -> None:
     """Keep a result that another run on the same tree would repeat: no limit, no environment."""
     if result.standing in (Standing.PASSED, Standing.FAILED) and "limit:" not in result.reason:
-        name = _name(result.tree, result.digest, result.image)
+        name = _name(result.tree, check, result.image)
         hold.remember(name, msgspec.to_builtins(result))
 
 
-def _name(tree: str, digest: str, image: str) -> str:
-    return f"baseline:{SHAPE}:{tree}:{digest}:{image}"
+def _name(tree: str, check: Check, image: str) -> str:
+    """The command's digest says what is run; what its output is read by is named beside it."""
+    return f"baseline:{SHAPE}:{tree}:{check.digest()}:{check.parser}:{image}"

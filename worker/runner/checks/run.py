@@ -82,7 +82,7 @@ class Certifier:
             outcome = self._measured(run, check, tree, image, extra or {}, selectors)
             found = self._result(check, tree, image, outcome, baseline)
             if first:
-                remember(self.hold, found)
+                remember(self.hold, check, found)
             elif plain:
                 found = self._settled(run, check, tree, image, found)
         self.hold.note(Kept.CHECK, {**key, "result": msgspec.to_builtins(found)})

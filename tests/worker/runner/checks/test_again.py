@@ -113,6 +113,16 @@ def test_a_baseline_is_measured_once_for_all_runs(bench: Bench) -> None:
     assert again.cached
     assert not first.cached
     assert again == replace(bench.certify("r", "baseline", CHECK, bench.base, IMAGE), cached=True)
+
+
+def test_a_baseline_that_another_parser_read_is_measured_again(bench: Bench) -> None:
+    bench.candidate(ran(0, {A: "", B: ""}))
+    other = Bench(hold=FakeHold(memory=bench.hold.memory, blobs=bench.hold.blobs))
+    other.gives(ran(1, {A: "no", B: ""}))
+    read_otherwise = replace(CHECK, parser="pytest")
+    assert read_otherwise.digest() == CHECK.digest()
+    again = other.certify("r2", "baseline", read_otherwise, other.base, IMAGE)
+    assert not again.cached and len(other.sandbox.ran) == 1
     assert other.hold.entries() != []  # this run's journal has it, too
 
 
