@@ -55,6 +55,7 @@ class Reason(StrEnum):
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
     PLAN_UNAPPROVED = "plan-unapproved"
+    UNPUBLISHED = "unpublished"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"
 
@@ -67,6 +68,7 @@ class Waiting(StrEnum):
     MODEL = "waiting-model"
     ANSWER = "waiting-answer"
     PLAN = "waiting-plan"
+    PUBLISH = "waiting-publish"
 
 
 class Stop(Exception):

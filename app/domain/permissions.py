@@ -23,6 +23,7 @@ class Phase(StrEnum):
     GIT = "git"  # blobs, tree, commit, the one ref
     PULL = "pull"  # the draft pull request
     EVIDENCE = "evidence"  # the check run
+    WEIGH = "weigh"  # live reads about an approval
 
 
 READ = "read"
@@ -77,6 +78,10 @@ CALLS: dict[str, Call] = {
     ),
     "pulls": _get("/pulls", "pull_requests", "head", "state", "per_page", "page"),
     "pull": _get("/pulls/{number}", "pull_requests"),
+    "reviews": _get("/pulls/{number}/reviews", "pull_requests", *_PAGES),
+    "pull_commits": _get("/pulls/{number}/commits", "pull_requests", *_PAGES),
+    "pulls_with": _get("/commits/{sha}/pulls", "pull_requests", *_PAGES),
+    "branch_rules": _get("/rules/branches/{branch}", METADATA, *_PAGES),
     "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
     "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
     "create_check": _send(
@@ -139,6 +144,20 @@ PHASES: dict[Phase, tuple[str, ...]] = {
     ),
     Phase.PULL: ("pulls", "pull", "create_pull", "update_pull", "react_inline"),
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
+    Phase.WEIGH: (
+        "repository",
+        "role",
+        "pull",
+        "ref",
+        "file",
+        "read_commit",
+        "compare",
+        "reviews",
+        "pull_commits",
+        "pulls_with",
+        "branch_rules",
+        "check_runs",
+    ),
 }
 
 # Calls that are no REST call of ours: git over HTTPS asks for `contents: read`.
@@ -152,6 +171,7 @@ EVENTS: tuple[str, ...] = (
     "pull_request",
     "pull_request_review",
     "pull_request_review_comment",
+    "push",
     "repository",
 )
 

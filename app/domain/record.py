@@ -17,6 +17,7 @@ INBOX_BUSY = "pw:inbox:busy"
 DUE = "pw:due"  # sorted set: run id -> wake time in Redis milliseconds
 RUNS = "pw:runs"  # sorted set: run id -> when it was opened, Redis milliseconds
 EVENTS_OPEN = "pw:events:open"  # sorted set: event key without outcome -> when it was written
+APPROVALS = "pw:approvals"  # sorted set: Change id -> when its approval is looked at next, Redis ms
 PAUSED = "pw:paused"
 MEMORY_SECONDS = 14 * 86_400  # that a measurement is kept for other runs
 BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
@@ -99,6 +100,26 @@ def answer_key(request: str) -> str:
 
 def leader_key(role: str) -> str:
     return f"pw:leader:{role}"
+
+
+def approvals_of_key(repository: int) -> str:
+    """Set: the Changes of a repository whose approval is looked at."""
+    return f"pw:approvals-of:{repository}"
+
+
+def approval_key(change: str) -> str:
+    """What the check run about the approval of a Change says, as it was written last."""
+    return f"pw:approval:{change}"
+
+
+def approval_lock_key(change: str) -> str:
+    """Who looks at a Change's approval now; goes by itself."""
+    return f"pw:approval-lock:{change}"
+
+
+def pushers_key(change: str) -> str:
+    """Hash: account id -> login of people who pushed to a Change's branch, as events said."""
+    return f"pw:pushers:{change}"
 
 
 class Kept(StrEnum):

@@ -53,6 +53,21 @@ class OnStop(StrEnum):
     NOTHING = "nothing"
 
 
+class Approval(StrEnum):
+    """Who may approve what was made for a change."""
+
+    NOT_REQUESTER = "not-requester"  # not who asked for it, nor who pushed to its branch
+    STRICT = "strict"  # nobody who took part in any way
+    SOLO = "solo"  # anybody with the role
+
+
+class Publish(StrEnum):
+    """When a pull request is opened."""
+
+    AT_ONCE = "at-once"
+    AFTER_APPROVAL = "after-approval"  # only after a person said `/agent publish TREE`
+
+
 @dataclass(frozen=True)
 class CheckConfig:
     """One check as configured. `run` is a string for `sh -euc`, or a list run as it is.
@@ -114,6 +129,11 @@ class RepoConfig:
     egress: tuple[str, ...] = ()
     plan_approval: bool = False
     roles: Roles = Roles()
+    approval: Approval = Approval.NOT_REQUESTER
+    approval_on_all: bool = (
+        False  # the check `patchwarrant/approval` on people's pull requests, too
+    )
+    publish: Publish = Publish.AT_ONCE
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -132,6 +152,9 @@ KEYS = (
     "fixers",
     "egress",
     "plan_approval",
+    "approval",
+    "approval_on_all",
+    "publish",
     "roles",
 )
 CHECK_KEYS = (
@@ -166,8 +189,6 @@ NOT_YET = (
     "mode",
     "caps",
     "bots",
-    "approval",
-    "publish",
     "ci",
     "ready",
     "pull_request",
@@ -199,6 +220,11 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
+        approval=Approval(
+            one_of(mapping.get("approval", "not-requester"), "approval", tuple(Approval))
+        ),
+        approval_on_all=flag_of(mapping.get("approval_on_all", False), "approval_on_all"),
+        publish=Publish(one_of(mapping.get("publish", "at-once"), "publish", tuple(Publish))),
     )
 
 

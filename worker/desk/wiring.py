@@ -24,6 +24,7 @@ from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
+from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
@@ -39,6 +40,7 @@ from worker.desk.tokens import Tokens, answer
 from worker.keeping import keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
+from worker.store.approvals import Approvals
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
@@ -49,6 +51,8 @@ from worker.store.sealing import Seal
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
+SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -62,6 +66,27 @@ class Desk:
     access: Access
     tokens: Tokens
     signer: Signer
+    name: str
+
+    def approvals(self) -> ApprovalDesk:
+        """How approvals are looked at, in this process's name."""
+        return ApprovalDesk(
+            ledger=self.ledger,
+            rows=Approvals(self.ledger.calls),
+            weigh=self.access.weigh,
+            write=self.access.write,
+            config_of=config_of,
+            owner=self.name,
+            owners=frozenset(owner.lower() for owner in self.held.owners),
+        )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run on; where it published something, its approval is looked at."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.publication.commit:
+            approvals = self.approvals()
+            approvals.look(approvals.published(run))
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -117,6 +142,7 @@ class Desk:
             owners=frozenset(owner.lower() for owner in self.held.owners),
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
+            approvals=self.approvals(),
         )
         run_id = handle_event(key, desk)
         if run_id is None:
@@ -125,7 +151,7 @@ class Desk:
         if run is not None and run.state is not State.ADMIT:
             self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
             return
-        self.carrier().carry(run_id)
+        self.carry(run_id)
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -167,6 +193,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     }
     bodies["keeper"] = partial(_keep, held, key)
     bodies["progress"] = partial(_show, held, key)
+    bodies["approvals"] = partial(_weigh, held, key)
     supervise(bodies)
     return 0
 
@@ -192,14 +219,15 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
     )
-    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key))
+    signer = Signer.load(held.signing_key)
+    return Desk(held, ledger, Bell(redis), access, tokens, signer, f"desk-{secrets.token_hex(6)}")
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     desk = _desk(held, key)
     jobs.install(
         event=desk.event,
-        run=lambda run_id: desk.carrier().carry(run_id),
+        run=desk.carry,
         token=desk.token,
     )
     listen(Role.DESK, partial(connect, held.redis_url))
@@ -238,6 +266,20 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         progress.settle()
 
     lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
+
+
+def _weigh(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own: approvals that are due, and pull requests that nobody looks at yet."""
+    approvals = _desk(held, key).approvals()
+    searched = [0]
+
+    def weighed(ledger: Ledger, _bell: Bell) -> None:
+        if ledger.now() - searched[0] >= SEARCH_MS:
+            approvals.enrol(SEARCHED)
+            searched[0] = ledger.now()
+        approvals.pass_over()
+
+    lead(f"{Role.DESK}-approvals", partial(connect, held.redis_url), weighed)
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:

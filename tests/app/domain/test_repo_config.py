@@ -90,12 +90,16 @@ GOOD: list[dict[str, Any]] = [
     {"setup": ["make deps"]},
     {"setup": {}},
     {"services": [], "fixers": [], "egress": []},
+    {"approval": "strict", "approval_on_all": True, "publish": "after-approval"},
 ]
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"chekcs": []}, "`chekcs` is unknown; did you mean `checks`?"),
     ({"zzz": 1}, "`zzz` is unknown. Known are: version, base"),
     ({"caps": []}, "`caps` is not supported yet"),
+    ({"approval": "anybody"}, "`approval`"),
+    ({"approval_on_all": "yes"}, "true or false"),
+    ({"publish": True}, "`publish`"),
     ({"pull_reqest": {}}, "did you mean `pull_request`?"),
     ({"setup": "make"}, "`setup`: a mapping"),
     ({"setup": [""]}, "a command is wanted"),

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pygit2
 
-from tests.standins.github import diffs
+from tests.standins.github import diffs, rules
 from tests.standins.github.git_store import Entry
 from tests.standins.github.refusals import Refusal, not_found
 from tests.standins.github.rest.call import Answer, Call, Operation
@@ -176,6 +176,10 @@ def list_rulesets(call: Call) -> Answer:
     return call.paged(call.repo.rulesets, lambda one: one)
 
 
+def branch_rules(call: Call) -> Answer:
+    return call.paged(rules.rules_for(call.repo, str(call.params["branch"])), lambda one: one)
+
+
 OPERATIONS = (
     Operation("GET", "/repos/{owner}/{repo}", get_repo, ("metadata:read",)),
     Operation("GET", "/repos/{owner}/{repo}/contents/", get_contents, ("contents:read",)),
@@ -207,4 +211,11 @@ OPERATIONS = (
         deep=("basehead",),
     ),
     Operation("GET", "/repos/{owner}/{repo}/rulesets", list_rulesets, ("metadata:read",)),
+    Operation(
+        "GET",
+        "/repos/{owner}/{repo}/rules/branches/{branch}",
+        branch_rules,
+        ("metadata:read",),
+        deep=("branch",),
+    ),
 )
