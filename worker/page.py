@@ -18,7 +18,7 @@ STYLE = """
   :root { --line: #3d444d; --quiet: #151b23; --link: #4493f8; }
 }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-  overflow-wrap: anywhere; }
+  overflow-wrap: break-word; }
 h1, h2 { line-height: 1.25; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
 th, td { border: 1px solid var(--line); padding: .4rem .8rem; text-align: left; }
