@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from app.domain.evidence import Result
@@ -38,5 +36,5 @@ def test_a_pull_request_looks_as_its_repository_wants_it(town: Town) -> None:
     assert "`AGENTS.md`" in pull["body"]
     assert {label["name"] for label in pull["labels"]} == {"from-agent"}
     assert town.up.model is not None
-    first = json.dumps(town.up.model.requests()[0])
+    first = str(town.up.model.requests()[0].body)
     assert "Name nothing `foo`" in first and f"changes/{number}.fix.md" in first
