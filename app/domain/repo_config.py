@@ -41,6 +41,7 @@ from app.domain.environment_config import (
     read_services,
     read_setup,
 )
+from app.domain.pull_request_config import AS_USUAL, PullRequestConfig, read_pull_request
 
 TESTS = "{tests}"  # the item of a selector that stands for the test ids
 
@@ -130,10 +131,9 @@ class RepoConfig:
     plan_approval: bool = False
     roles: Roles = Roles()
     approval: Approval = Approval.NOT_REQUESTER
-    approval_on_all: bool = (
-        False  # the check `patchwarrant/approval` on people's pull requests, too
-    )
+    approval_on_all: bool = False  # people's own pull requests get the check of approval, too
     publish: Publish = Publish.AT_ONCE
+    pull_request: PullRequestConfig = AS_USUAL
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -156,6 +156,7 @@ KEYS = (
     "approval_on_all",
     "publish",
     "roles",
+    "pull_request",
 )
 CHECK_KEYS = (
     "name",
@@ -191,7 +192,6 @@ NOT_YET = (
     "bots",
     "ci",
     "ready",
-    "pull_request",
 )
 
 _KEY_LINE = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
@@ -219,6 +219,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
+        pull_request=read_pull_request(mapping.get("pull_request", {})),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
         approval=Approval(
             one_of(mapping.get("approval", "not-requester"), "approval", tuple(Approval))

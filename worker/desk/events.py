@@ -42,6 +42,8 @@ def _handled(event: Event, desk: EventDesk) -> str | None:
     if event.told == PRESSED:
         return pressed(event, desk)
     if event.kind is EventKind.NUDGE:
+        if desk.approvals is not None and event.told.startswith("pull_request."):
+            desk.approvals.others(event, run_for(event, desk, word="approval"))
         nudged(event, desk)
         return None
     if event.kind is not EventKind.ISSUE_LABELED:
