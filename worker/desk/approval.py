@@ -77,8 +77,8 @@ class ApprovalDesk:
         now = self.ledger.now()
         for change in changes:
             self.rows.mark(change.repository, change.id, now)
-            pushes = event.told == "pull_request.synchronize" and event.sender.kind == "User"
-            if pushes and event.sender.id:
+            told = (event.told, event.issue) == ("pull_request.synchronize", change.pull)
+            if told and event.sender.kind == "User" and event.sender.id:
                 self.rows.pushed(change.id, event.sender)
         return tuple(change.id for change in changes)
 

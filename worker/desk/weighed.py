@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from app.domain.approval import APPROVED, Facts, Part, Proof, Took, deciding, latest
+from app.domain.approval import APPROVED, BARRED, Facts, Part, Proof, Took, deciding, latest
 from app.domain.errors import Missing, Refused
 from app.domain.event import Event, Person
 from app.domain.ports import ApprovalReader, PullCommit, PullView
 from app.domain.record import JournalEntry, Kept
-from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
+from app.domain.repo_config import CONFIG_PATH, Approval, ConfigError, RepoConfig
 from app.domain.run import Run
 from app.domain.state import Kind
 from app.domain.told import skip_directive
@@ -66,7 +66,7 @@ def facts_of(
         mode=config.approval,
         least=config.roles.change,
         proof=proof,
-        took=tuple(prompted(known)),
+        took=tuple(prompted(known, config.approval)),
         amiss=amiss,
     )
     if state != "open" or proof is None or proof.commit != view.head_sha:
@@ -173,8 +173,10 @@ def _pushed(foreign: Sequence[PullCommit]) -> Iterator[Took]:
                 yield Took(person, Part.PUSHED)
 
 
-def prompted(known: Known) -> Iterator[Took]:
-    """Who asked for the change or steered it, from the runs' signed triggers and answers."""
+def prompted(known: Known, mode: Approval) -> Iterator[Took]:
+    """Who asked for the change or steered it, from the runs' signed triggers and answers; journals
+    are long, and read only where an answer counts."""
+    counts = Part.STEERED in BARRED[mode]
     first = True
     for run in known.runs:
         if run.kind is Kind.EXPLAIN:
@@ -184,7 +186,7 @@ def prompted(known: Known) -> Iterator[Took]:
         trigger = known.event(run.event)
         if trigger is not None and first:
             yield Took(trigger.author, Part.STEERED)
-        for entry in known.journal(run.id):
+        for entry in known.journal(run.id) if counts else ():
             answered = entry.kind is Kept.NOTE and "answer" in entry.data
             said = known.event(str(entry.data.get("event", ""))) if answered else None
             if said is not None:

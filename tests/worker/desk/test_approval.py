@@ -7,28 +7,31 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
 from redis import Redis
 
-from app.domain.approval import CHECK
-from app.domain.errors import Unavailable
+from app.domain.approval import CHECK, Part
+from app.domain.errors import Refused, Unavailable
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, GitHubWriter, ReviewView
 from app.domain.record import Kept
-from app.domain.run import Run
-from app.domain.state import State
-from tests.fakes.github import FakeCheck, FakeGitHub
+from app.domain.repo_config import Approval
+from app.domain.run import Publication, Run
+from app.domain.state import Kind, State
+from tests.fakes.github import FakeCheck, FakeGitHub, Files
 from tests.fakes.hold import FakeHold
-from tests.worker.desk.made import FILES, Office, event, office, ready
+from tests.worker.desk.made import FILES, Office, event, new_run, office, ready
 from tests.worker.desk.test_events import Front
 from worker.config_file import config_of
 from worker.desk.approval import AGAIN_MS, ApprovalDesk
 from worker.desk.events import handle_event
 from worker.desk.stages.publish import publish
+from worker.desk.weighed import LISTED, Known, prompted, proof_of
 from worker.store import codec
 from worker.store.approvals import Approvals
 from worker.store.ledger import Ledger
@@ -505,3 +508,95 @@ class _Journal:
 
     def journal(self, _run: str) -> list:  # type: ignore[type-arg]
         return self.entries
+
+
+def test_a_forks_push_under_the_same_name_bars_nobody(town: Town) -> None:
+    town.tell("pull_request.synchronize", issue=9, sender=Person(4, "carol"))
+    assert town.rows.pushers(town.run.change) == ()
+    town.review("carol")
+    assert town.says() == GREEN
+
+
+def test_what_github_does_not_list_whole_counts_as_moved(town: Town) -> None:
+    town.review("carol")
+    many: Files = {f"f{number}.py": (0o100644, b"x") for number in range(301)}
+    main = town.hub.trees[town.hub.commits[town.hub.branches["main"]].tree]
+    town.hub.commit_files("main", {**main, **many})
+    town.tell("push", branch="main", issue=0, pull=False)
+    assert town.says() == ("action_required", "The base moved on in its files")
+    assert "more files than GitHub lists" in town.checks()[0].summary
+
+
+def test_a_branch_of_more_commits_than_github_lists_hides_nobody(town: Town) -> None:
+    @contextmanager
+    def long(run: Run) -> Iterator[ApprovalReader]:
+        with town.hub.weigh(run) as reader:
+            commits = reader.commits(2) * LISTED
+            reader.commits = lambda _pull: commits  # type: ignore[method-assign]
+            yield reader
+
+    town.review("carol")
+    replace(town.approvals, weigh=long).look([town.run.change])
+    assert town.says() == ("action_required", "A commit has no known author")
+
+
+def test_a_read_that_is_refused_is_a_no(town: Town) -> None:
+    @contextmanager
+    def refusing(run: Run, name: str) -> Iterator[ApprovalReader]:
+        with town.hub.weigh(run) as reader:
+
+            def no(*_: object) -> Any:
+                raise Refused("Resource not accessible by integration", 403)
+
+            setattr(reader, name, no)
+            yield reader
+
+    town.review("carol")
+    for name, title in (
+        ("role", "Approved by somebody without the role"),
+        ("reviews", "Who may approve cannot be read"),
+        ("pulls_with", "Who may approve cannot be read"),
+    ):
+        weigh = partial(refusing, name=name)
+        replace(town.approvals, weigh=weigh).look([town.run.change])
+        assert town.says() == ("action_required", title)
+    town.approvals.look([town.run.change])
+    assert town.says() == GREEN
+
+
+def test_evidence_is_the_newest_that_was_published(town: Town) -> None:
+    run = town.run
+    assert proof_of([]) is None
+    nothing = (
+        replace(run, kind=Kind.EXPLAIN),
+        replace(run, verdict=None),
+        replace(run, contract=None),
+        replace(run, publication=Publication(branch="b", commit="c" * 40)),
+        replace(run, publication=Publication()),
+    )
+    for one in nothing:
+        assert proof_of([one]) is None
+        found = proof_of([run, one])
+        assert found is not None and found.commit == run.publication.commit
+    newer = replace(run, publication=replace(run.publication, commit="d" * 40))
+    found = proof_of([run, newer, *nothing])
+    assert found is not None and found.commit == "d" * 40
+
+
+def test_who_asked_and_who_steered() -> None:
+    run = new_run()
+    asked, steered = Person(1, "alice"), Person(4, "carol")
+    runs = [
+        replace(run, kind=Kind.EXPLAIN, requester=Person(9, "zed")),
+        replace(run, requester=asked),
+        replace(run, kind=Kind.VERIFY, requester=steered),
+        replace(run, requester=Person(5, "dave")),
+    ]
+    known = Known(runs, lambda _key: None, lambda _run: (), (Person(6, "pat"),))
+    found = [(one.person.login, one.part) for one in prompted(known, Approval.STRICT)]
+    assert found == [
+        ("alice", Part.ASKED),
+        ("carol", Part.STEERED),
+        ("dave", Part.ASKED),
+        ("pat", Part.PUSHED),
+    ]
