@@ -277,7 +277,7 @@ def _known_pusher(took: Iterable[Took]) -> bool:
 
 
 def _may(facts: Facts, person: Person) -> bool:
-    return _person(person) and reaches((facts.roles or {}).get(person.id, "none"), facts.least)
+    return reaches((facts.roles or {}).get(person.id, "none"), facts.least)
 
 
 def _since(at: str, start: str) -> bool:

@@ -600,3 +600,25 @@ def test_who_asked_and_who_steered() -> None:
         ("dave", Part.ASKED),
         ("pat", Part.PUSHED),
     ]
+
+
+def test_a_base_that_was_set_back_is_unclear_even_where_it_shares_history(town: Town) -> None:
+    town.review("carol")
+    main = town.hub.branches["main"]
+    town.hub.commit_files("aside", FILES)  # parted from before main's one commit
+    town.hub.commits[main] = replace(town.hub.commits[main], parents=(town.hub.branches["aside"],))
+    town.hub.branches["main"] = town.hub.branches["aside"]
+    town.tell("push", branch="main", issue=0, pull=False)
+    assert town.says() == ("action_required", "The base moved on in its files")
+    assert "rewritten" in town.checks()[0].summary
+
+
+def test_evidence_that_is_not_on_its_head_or_came_later_is_no_ground(town: Town) -> None:
+    town.review("carol")
+    (evidence,) = [one for one in town.hub.checks if one.name == "patchwarrant/evidence"]
+    evidence.since = "2026-11-30T23:00:00Z"
+    town.tell("pull_request.reopened")
+    assert town.says() == ("action_required", "Approved before the evidence was there")
+    evidence.external_id = "another"
+    town.tell("pull_request.reopened")
+    assert town.says() == ("action_required", "The evidence is not on this head")
