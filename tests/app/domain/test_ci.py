@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from app.domain.ci import Ci, CiMode, decide
-from app.domain.report import commit_message, pull_body
 from app.domain.repo_config import ConfigError, read
+from app.domain.report import commit_message, pull_body
 from app.domain.told import skip_directive
 from app.domain.workflows import Judgement, Reason, Right
 from tests.app.domain.report_world import facts, passed
