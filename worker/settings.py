@@ -55,6 +55,7 @@ class DeskSettings:
     lease_ms: int
     write_pause: float
     caps: Mapping[str, int]  # runs an hour by scope
+    writes_an_hour: int = 500  # of one installation; 0 is no cap
     sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
 
 
@@ -294,6 +295,7 @@ def desk(door: Door) -> DeskSettings:
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
         write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
+        writes_an_hour=door.whole("PATCHWARRANT_WRITES_PER_HOUR", 500, least=0),
         sweep_seconds=door.number("PATCHWARRANT_SWEEP_SECONDS", 60),
     )
     door.close()

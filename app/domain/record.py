@@ -78,6 +78,11 @@ def cap_key(scope: str) -> str:
     return f"pw:cap:{scope}"
 
 
+def pace_key(installation: int) -> str:
+    """Hash: when an installation's next write may be sent, and until when GitHub limits it."""
+    return f"pw:pace:{installation}"
+
+
 def edited_key(repository: int, issue: int) -> str:
     """When and by whom an issue's text was last edited, as we were told; goes after a while."""
     return f"pw:edited:{repository}:{issue}"

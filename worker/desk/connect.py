@@ -13,14 +13,16 @@ from app.domain.state import Kind
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
+from worker.desk.pace import AlonePace, SharedPace
 from worker.desk.tokens import Tokens
+from worker.store.turns import Turns
 
 
 @dataclass
 class Access:
-    """Ways to GitHub. `gap` is the seconds between two writes of one installation; `clock` gives
-    seconds that only grow, the same that tokens are minted by; `redact` takes secrets out of text
-    that is about to leave."""
+    """Ways to GitHub. `turns` paces the writes of one installation over all processes; without it
+    they are `gap` seconds apart in this one. `clock` gives seconds that only grow, the same that
+    tokens are minted by; `redact` takes secrets out of text that is about to leave."""
 
     tokens: Tokens
     api_url: str
@@ -29,6 +31,7 @@ class Access:
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     redact: Callable[[str], str]
+    turns: Turns | None = None
     paces: dict[int, Pace] = field(default_factory=dict)
 
     @contextmanager
@@ -52,10 +55,16 @@ class Access:
 
     @contextmanager
     def _client(self, run: Run, phase: Phase) -> Iterator[Client]:
-        pace = self.paces.setdefault(run.installation, Pace(self.gap, self.clock, self.sleep))
+        pace = self.paces.setdefault(run.installation, self._pace(run.installation))
+        pace.ready()  # before a token is minted that nothing could be done with
         branch = branch_name(run.issue, run.change) if run.change else ""
         with (
             self.tokens.phase(run, phase) as held,
             Client(held.token, phase, branch, self.api_url, pace, held.still) as client,
         ):
             yield client
+
+    def _pace(self, installation: int) -> Pace:
+        if self.turns is None:
+            return AlonePace(self.gap, self.clock, self.sleep)
+        return SharedPace(installation, self.turns, self.clock, self.sleep)

@@ -30,6 +30,7 @@ from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
 from worker.desk.kit import DeskKit
 from worker.desk.missed import Redeliver
+from worker.desk.pace import LONGEST_MS
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
 from worker.desk.stages.admit import admit
@@ -46,6 +47,7 @@ from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 from worker.store.sealing import Seal
+from worker.store.turns import Turns
 
 # What an operator's instance allows at most; a repository's configuration moves inside it.
 CEILING = Limits(
@@ -195,6 +197,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
+        Turns(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
     )
     return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
 
