@@ -57,6 +57,7 @@ class DeskSettings:
     caps: Mapping[str, int]  # runs an hour by scope
     writes_an_hour: int = 500  # of one installation; 0 is no cap
     sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
+    survey_seconds: float = 3600  # between two looks for labelled issues that nobody told of
 
 
 @dataclass(frozen=True)
@@ -296,6 +297,7 @@ def desk(door: Door) -> DeskSettings:
         write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
         writes_an_hour=door.whole("PATCHWARRANT_WRITES_PER_HOUR", 500, least=0),
+        survey_seconds=door.number("PATCHWARRANT_SURVEY_SECONDS", 3600),
         sweep_seconds=door.number("PATCHWARRANT_SWEEP_SECONDS", 60),
     )
     door.close()

@@ -38,23 +38,24 @@ class Access:
     def read(self, run: Run) -> Iterator[GitHubReader]:
         """Live reads of the run's repository: about its issue, or about somebody's pull request."""
         phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
-        with self._client(run, phase) as client:
+        with self.client(run, phase) as client:
             yield Reader(client)
 
     @contextmanager
     def look(self, run: Run) -> Iterator[GitHubReader]:
         """Live reads for a command or a nudge, pull requests included."""
-        with self._client(run, Phase.LOOK) as client:
+        with self.client(run, Phase.LOOK) as client:
             yield Reader(client)
 
     @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
         """The writes of one phase, bound to the run's repository and branch."""
-        with self._client(run, phase) as client:
+        with self.client(run, phase) as client:
             yield Publisher(client, self.app_id, self.redact)
 
     @contextmanager
-    def _client(self, run: Run, phase: Phase) -> Iterator[Client]:
+    def client(self, run: Run, phase: Phase) -> Iterator[Client]:
+        """The calls of one phase on the run's repository, with a token that ends with the block."""
         pace = self.paces.setdefault(run.installation, self._pace(run.installation))
         pace.ready()  # before a token is minted that nothing could be done with
         branch = branch_name(run.issue, run.change) if run.change else ""

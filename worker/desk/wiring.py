@@ -6,7 +6,8 @@ import gc
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
 from app.domain.errors import Fault
+from app.domain.event import Repository
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
@@ -28,8 +30,10 @@ from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
+from worker.desk.github.survey import installations, repositories
 from worker.desk.kit import DeskKit
 from worker.desk.missed import Redeliver
+from worker.desk.overdue import Overdue
 from worker.desk.pace import LONGEST_MS
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
@@ -112,9 +116,9 @@ class Desk:
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
 
-    def event(self, key: str) -> None:
-        """Open or answer a run for an event, and carry it on at once."""
-        desk = EventDesk(
+    def front(self) -> EventDesk:
+        """What every event is given."""
+        return EventDesk(
             ledger=self.ledger,
             write=self.access.write,
             new_run_id=lambda: secrets.token_hex(6),
@@ -123,7 +127,16 @@ class Desk:
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
         )
-        run_id = handle_event(key, desk)
+
+    @contextmanager
+    def repositories(self, installation: int) -> Iterator[Iterator[Repository]]:
+        """The repositories of an installation, as long as the block lasts."""
+        with self.tokens.survey(installation, self.app.mint_survey) as held:
+            yield repositories(self.app, held.token.secret)
+
+    def event(self, key: str) -> None:
+        """Open or answer a run for an event, and carry it on at once."""
+        run_id = handle_event(key, self.front())
         if run_id is None:
             return
         run = self.ledger.run(run_id)
@@ -248,17 +261,29 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 
 def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own as well: what GitHub could not deliver is looked for once a minute."""
+    """A process of its own as well: looks for what GitHub could not deliver, and for labelled
+    issues that nobody told of."""
     desk = _desk(held, key)
     redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
+    survey = Overdue(
+        desk.ledger,
+        desk.front(),
+        partial(installations, desk.app),
+        desk.repositories,
+        desk.access.client,
+    )
 
     def missed(_ledger: Ledger, _bell: Bell) -> None:
         redeliver()
+
+    def overdue(_ledger: Ledger, _bell: Bell) -> None:
+        survey()
 
     lead(
         f"{Role.DESK}-sweeper",
         partial(connect, held.redis_url),
         every(held.sweep_seconds, missed),
+        every(held.survey_seconds, overdue),
     )
 
 
