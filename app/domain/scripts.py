@@ -425,7 +425,7 @@ return 0
 # ms, writes an hour (0: any number). Turns are given in the order of asking. Answer: '' and the ms
 # to wait, or why there is none now and until when: `limited` (GitHub said so), `full` (the hour's
 # writes are used), `queue` (too many others are ahead).
-TURN = (
+PACE = (
     _NOW
     + """
 local at, gap = now(), tonumber(ARGV[1])

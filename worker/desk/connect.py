@@ -15,12 +15,12 @@ from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
 from worker.desk.pace import AlonePace, SharedPace
 from worker.desk.tokens import Tokens
-from worker.store.turns import Turns
+from worker.store.pacing import Pacing
 
 
 @dataclass
 class Access:
-    """Ways to GitHub. `turns` paces the writes of one installation over all processes; without it
+    """Ways to GitHub. `pacing` paces the writes of one installation over all processes; without it
     they are `gap` seconds apart in this one. `clock` gives seconds that only grow, the same that
     tokens are minted by; `redact` takes secrets out of text that is about to leave."""
 
@@ -31,7 +31,7 @@ class Access:
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     redact: Callable[[str], str]
-    turns: Turns | None = None
+    pacing: Pacing | None = None
     paces: dict[int, Pace] = field(default_factory=dict)
 
     @contextmanager
@@ -66,6 +66,6 @@ class Access:
             yield client
 
     def _pace(self, installation: int) -> Pace:
-        if self.turns is None:
+        if self.pacing is None:
             return AlonePace(self.gap, self.clock, self.sleep)
-        return SharedPace(installation, self.turns, self.clock, self.sleep)
+        return SharedPace(installation, self.pacing, self.clock, self.sleep)

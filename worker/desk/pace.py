@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from app.domain.errors import Limited
-from worker.store.turns import Turn, Turns
+from worker.store.pacing import Pacing, Turn
 
 LONGEST_MS = 5_000
 _WORDS = {
@@ -46,20 +46,20 @@ class SharedPace:
     """One installation's pace as the ledger keeps it for every process."""
 
     installation: int
-    turns: Turns
+    pacing: Pacing
     clock: Callable[[], float]
     sleep: Callable[[float], None]
 
     def ready(self) -> None:
-        turn = self.turns.limited(self.installation)
+        turn = self.pacing.limited(self.installation)
         if turn.no:
             raise _far(turn)
 
     def limited(self, seconds: float, said: bool, why: str) -> None:
-        self.turns.limit(self.installation, round(seconds * 1000), said, why)
+        self.pacing.limit(self.installation, round(seconds * 1000), said, why)
 
     def wait(self) -> None:
-        turn = self.turns.take(self.installation)
+        turn = self.pacing.take(self.installation)
         if turn.no:
             raise _far(turn)
         if turn.wait:

@@ -50,8 +50,8 @@ from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
+from worker.store.pacing import Pacing
 from worker.store.sealing import Seal
-from worker.store.turns import Turns
 
 # What an operator's instance allows at most; a repository's configuration moves inside it.
 CEILING = Limits(
@@ -210,7 +210,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
-        Turns(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
+        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
     )
     return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
 

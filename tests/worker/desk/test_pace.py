@@ -19,13 +19,13 @@ from tests.worker.desk.ways import access_to
 from worker.desk.connect import Access
 from worker.desk.pace import SharedPace
 from worker.store.calls import Calls
-from worker.store.turns import Turns
+from worker.store.pacing import Pacing
 
 GAP = 40  # ms
 
 
-def turns(redis: Redis, gap: int = GAP, longest: int = 5_000, hourly: int = 0) -> Turns:
-    return Turns(Calls(redis, 5), gap, longest, hourly)
+def turns(redis: Redis, gap: int = GAP, longest: int = 5_000, hourly: int = 0) -> Pacing:
+    return Pacing(Calls(redis, 5), gap, longest, hourly)
 
 
 def _write(url: str, times: int, told: multiprocessing.Queue[float]) -> None:
@@ -92,7 +92,7 @@ def test_what_github_does_not_say_is_doubled_each_time(redis: Redis) -> None:
 @pytest.fixture
 def access(world: Acme, redis: Redis) -> Iterator[Access]:
     made = access_to(world)
-    made.turns = turns(redis, gap=0)
+    made.pacing = turns(redis, gap=0)
     yield made
 
 

@@ -1,4 +1,4 @@
-"""Turns to write, one row for each installation: shared by all processes, on Redis' time."""
+"""Pacing to write, one row for each installation: shared by all processes, on Redis' time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Turns:
+class Pacing:
     """`gap` is ms between two writes of one installation, `longest` the ms that anybody waits for
     a turn without giving up its worker, `hourly` the writes an hour (0: any number)."""
 
@@ -32,7 +32,7 @@ class Turns:
         """The next turn, taken; or none, and nothing is taken."""
         keys, words = (record.pace_key(installation),), (self.gap, self.longest, self.hourly)
         no, when, why = (
-            p.decode(errors="replace") for p in self._script(scripts.TURN, keys, words)
+            p.decode(errors="replace") for p in self._script(scripts.PACE, keys, words)
         )
         return Turn("", int(when)) if not no else Turn(no, int(when) - self._now(), why)
 
