@@ -52,6 +52,7 @@ from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 from worker.store.pacing import Pacing
 from worker.store.sealing import Seal
+from worker.store.turns import Turns
 
 # What an operator's instance allows at most; a repository's configuration moves inside it.
 CEILING = Limits(
@@ -116,6 +117,32 @@ class Desk:
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
 
+    def event(self, key: str) -> None:
+        """Open or answer a run for an event, and carry it on at once.
+
+        Events of one issue are handled one after the other, in the order in which they came: two
+        answers at the same moment would not see each other.
+        """
+        event = self.ledger.event(key)
+        if event is None:
+            return
+        turns = Turns(self.ledger.calls, event.repository.id, event.issue)
+        if not turns.take(token := secrets.token_hex(8), key):
+            return  # whoever has the turn rings for this one
+        try:
+            run_id = handle_event(key, self.front())
+        finally:
+            waiting = turns.passed(token)
+            if waiting:
+                self.bell.ring(Role.DESK, JOB_EVENT, waiting, f"turn-{token}-{waiting}")
+        if run_id is None:
+            return
+        run = self.ledger.run(run_id)
+        if run is not None and run.state is not State.ADMIT:
+            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
+            return
+        self.carrier().carry(run_id)
+
     def front(self) -> EventDesk:
         """What every event is given."""
         return EventDesk(
@@ -133,17 +160,6 @@ class Desk:
         """The repositories of an installation, as long as the block lasts."""
         with self.tokens.survey(installation, self.app.mint_survey) as held:
             yield repositories(self.app, held.token.secret)
-
-    def event(self, key: str) -> None:
-        """Open or answer a run for an event, and carry it on at once."""
-        run_id = handle_event(key, self.front())
-        if run_id is None:
-            return
-        run = self.ledger.run(run_id)
-        if run is not None and run.state is not State.ADMIT:
-            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
-            return
-        self.carrier().carry(run_id)
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
