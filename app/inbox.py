@@ -72,7 +72,7 @@ class Inbox:
                 state = await self.redis.info("persistence")
                 if self.durable:
                     await self._durable(state)
-                await self.redis.set("pw:probe", "1", px=1000)
+                await self.redis.set(record.PROBE, "1", px=1000)
         except (RedisError, OSError, TimeoutError) as error:
             raise Away(_say(error)) from error
 

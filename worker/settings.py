@@ -56,6 +56,7 @@ class DeskSettings:
     write_pause: float
     caps: Mapping[str, int]  # runs an hour by scope
     writes_an_hour: int = 500  # of one installation; 0 is no cap
+    keep_days: int = 90  # that finished runs are kept
     sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
     survey_seconds: float = 3600  # between two looks for labelled issues that nobody told of
 
@@ -75,6 +76,7 @@ class RunnerSettings:
     daily: int
     workers: int
     lease_ms: int
+    keep_days: int = 90  # that an unused object store is kept
 
 
 @dataclass(frozen=True)
@@ -298,6 +300,7 @@ def desk(door: Door) -> DeskSettings:
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
         writes_an_hour=door.whole("PATCHWARRANT_WRITES_PER_HOUR", 500, least=0),
         survey_seconds=door.number("PATCHWARRANT_SURVEY_SECONDS", 3600),
+        keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
         sweep_seconds=door.number("PATCHWARRANT_SWEEP_SECONDS", 60),
     )
     door.close()
@@ -326,6 +329,7 @@ def runner(door: Door) -> RunnerSettings:
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=door.whole("PATCHWARRANT_RUNNER_WORKERS", 2, most=WORKERS),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
+        keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
     )
     door.forget("ANTHROPIC_")  # its SDK would take an address or headers from there
     door.close()

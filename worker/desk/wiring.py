@@ -37,6 +37,7 @@ from worker.desk.overdue import Overdue
 from worker.desk.pace import LONGEST_MS
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
+from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
@@ -46,6 +47,7 @@ from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
+from worker.store import retention
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
@@ -58,6 +60,7 @@ from worker.store.turns import Turns
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+TIDY = 300.0  # seconds between two looks for what is past its days
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -253,7 +256,11 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Tokens of phases that are over, of processes that died."""
         desk.tokens.revoke_leftovers(ledger.now(), partial(_fetches, ledger))
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
+    def past(ledger: Ledger, _bell: Bell) -> None:
+        """Finished runs past the days that they are kept."""
+        retention.expire(ledger, held.keep_days * 86_400_000)
+
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, every(TIDY, past))
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -268,7 +275,7 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
     def shown(ledger: Ledger, _bell: Bell) -> None:
         for run_id in ledger.runs_without_end():
-            run = ledger.run(run_id)
+            run = ledger.readable(run_id)
             if run is not None:
                 progress(run)
         progress.settle()
@@ -289,6 +296,11 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         desk.access.client,
     )
 
+    removed = Removed(desk.ledger, desk.app)
+
+    def erased(_ledger: Ledger, _bell: Bell) -> None:
+        removed()
+
     def missed(_ledger: Ledger, _bell: Bell) -> None:
         redeliver()
 
@@ -298,6 +310,7 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     lead(
         f"{Role.DESK}-sweeper",
         partial(connect, held.redis_url),
+        every(held.sweep_seconds, erased),
         every(held.sweep_seconds, missed),
         every(held.survey_seconds, overdue),
     )
