@@ -43,7 +43,7 @@ class Secret:
 class DeskSettings:
     """What the desk holds: App key, sealing key, signing key. `daily` in micro-dollars."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
     app_id: str
     app_key: Secret
     seal: Secret
@@ -65,7 +65,7 @@ class DeskSettings:
 class RunnerSettings:
     """What the runner holds: the model key, object stores, the sandbox's socket."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
     model: str
     model_url: str
     model_key: Secret
@@ -112,7 +112,7 @@ class SandboxSettings:
 class OperatorSettings:
     """What the operator's commands need: the ledger alone."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -233,8 +233,16 @@ def environment() -> MutableMapping[str, str]:
 
 
 def redis_url(door: Door) -> str:
-    """The address, which is never repeated: it may hold a password."""
+    """The address, from a file where one is named; it is never repeated: it may hold a password."""
+    file = door.text("PATCHWARRANT_REDIS_URL_FILE", "")
     value = door.text("PATCHWARRANT_REDIS_URL", REDIS_URL)
+    if file:
+        try:
+            value = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            door.missing.append(
+                f"PATCHWARRANT_REDIS_URL_FILE: {file} cannot be read: {type(error).__name__}"
+            )
     if not _redis(value):
         door.missing.append(
             "PATCHWARRANT_REDIS_URL: redis://HOST:6379/0, rediss://… or unix:///path/to/socket "
