@@ -116,6 +116,14 @@ class OperatorSettings:
 
 
 @dataclass(frozen=True)
+class ReplaySettings:
+    """What a replay needs: the ledger, and the runner's object stores."""
+
+    redis_url: str = field(repr=False)
+    stores: Path
+
+
+@dataclass(frozen=True)
 class LocalSettings:
     """What a person's own commands need: a running sandbox's socket, if there is one; GitHub's
     address and, for what is not public, a token that can read."""
@@ -269,6 +277,13 @@ def _web(url: str) -> bool:
 
 def operator(door: Door) -> OperatorSettings:
     made = OperatorSettings(redis_url(door))
+    door.close()
+    return made
+
+
+def replay(door: Door) -> ReplaySettings:
+    state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    made = ReplaySettings(redis_url(door), state / "stores")
     door.close()
     return made
 
