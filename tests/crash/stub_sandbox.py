@@ -10,11 +10,11 @@ answer 503 in its place, a delay. Boxes live until they are closed, as container
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import io
 import json
 import re
 import secrets
+import socket
 import struct
 import subprocess
 import sys
@@ -215,9 +215,9 @@ def _outcome(job: dict[str, Any], files: dict[str, bytes]) -> Head:
 class StubSandbox:
     """The stub as a process of its own; `socket` is where it listens."""
 
-    def __init__(self, socket: Path | None = None, seconds: float = 0.0) -> None:
+    def __init__(self, path: Path | None = None, seconds: float = 0.0) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="pw-stub-", dir="/tmp")
-        self.socket = str(socket or Path(self._folder.name) / "sandbox.sock")
+        self.socket = str(path or Path(self._folder.name) / "sandbox.sock")
         self.seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
         transport = httpx.HTTPTransport(uds=self.socket)
@@ -227,14 +227,12 @@ class StubSandbox:
         words = [sys.executable, "-m", "tests.crash.stub_sandbox", self.socket, str(self.seconds)]
         self._process = subprocess.Popen(words, cwd=ROOT, preexec_fn=tied())
         ends = time.monotonic() + 30
-        while True:
-            with contextlib.suppress(httpx.HTTPError):
-                if self._http.get("/healthz").status_code == 200:
-                    return self
+        while not _listens(self.socket):
             if self._process.poll() is not None or time.monotonic() > ends:
                 self.close()
                 raise RuntimeError("the stub of the sandbox did not start")
             time.sleep(0.02)
+        return self
 
     def __exit__(
         self,
@@ -264,10 +262,19 @@ class StubSandbox:
         self._http.post("/_/reset")
 
 
-def main(socket: str, seconds: str) -> None:
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True
+
+
+def main(path: str, seconds: str) -> None:
     config = uvicorn.Config(
         Stub(State(seconds=float(seconds))).application(),
-        uds=socket,
+        uds=path,
         log_level="critical",
         access_log=False,
         timeout_keep_alive=60,
