@@ -50,7 +50,7 @@ def test_a_check_says_what_the_files_say(client: SandboxClient, stub: StubSandbo
     wrong = client.certify("r", image, JOB, tar(FILES), never)
     right = client.certify("r", image, JOB, tar({**FILES, **RIGHT}), never)
     assert (wrong.exit_code, right.exit_code) == (1, 0)
-    assert b"failure" in (wrong.report or b"") and b"failure" not in (right.report or b"")
+    assert b"<failure" in (wrong.report or b"") and b"<failure" not in (right.report or b"")
     assert stub.state()["checks"] == {"r": 2}
 
 
