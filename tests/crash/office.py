@@ -169,7 +169,7 @@ class Office:
             let_time_pass(self.redis)
 
     def settled(self) -> bool:
-        """Every run has ended and said so, every event has its outcome, no token is on the shelf."""
+        """Every run has ended and said so, each event has its outcome, no token is left."""
         ledger = self.ledger
         return not (ledger.runs_without_end() or ledger.unhandled_events(1) or ledger.tokens())
 

@@ -14,9 +14,9 @@ from tests.crash.office import Place
 from tests.crash.stub_sandbox import StubSandbox
 from tests.e2e.conftest import FILES, FIX, ISSUE, WRONG, diff, tree
 from tests.redis_server import Server, redis_server
+from tests.stack import PERMISSIONS
 from tests.standins.anthropic import AnthropicStandin
 from tests.standins.github import AppKeys, GitHubStandin
-from tests.stack import PERMISSIONS
 from worker.attest.signing import Signer
 from worker.store.connect import connect
 from worker.store.ledger import Ledger
@@ -60,7 +60,7 @@ class Town:
     def repository(self) -> tuple[str, Repository]:
         """A new repository with the fixture's files, installed; its full name and the value."""
         self.cases += 1
-        name = f"{OWNER}/sums-{self.cases}"
+        name = f"{OWNER}/sums-{self.cases:05}"  # of one length: the model pays by it
         made = self.hub.create_repo(name, source=self.source)
         self.hub.set_role(name, PERSON, "write")
         self.hub.change_installation(self.installation, add=[name])

@@ -16,11 +16,16 @@ from worker.desk.github.reader import Reader
 from worker.desk.tokens import Tokens
 
 
+def nobody() -> None:
+    """For requests that belong to no lease: notes about events, the progress of a run."""
+
+
 @dataclass
 class Access:
     """Ways to GitHub. `gap` is the seconds between two writes of one installation; `clock` gives
     seconds that only grow, the same that tokens are minted by; `redact` takes secrets out of text
-    that is about to leave."""
+    that is about to leave. Where a lease is worked under, `own` is asked before every request and
+    raises `Fenced` once it is over: a worker that slept past its lease says nothing more."""
 
     tokens: Tokens
     api_url: str
@@ -32,30 +37,36 @@ class Access:
     paces: dict[int, Pace] = field(default_factory=dict)
 
     @contextmanager
-    def read(self, run: Run) -> Iterator[GitHubReader]:
+    def read(self, run: Run, own: Callable[[], None] = nobody) -> Iterator[GitHubReader]:
         """Live reads of the run's repository: about its issue, or about somebody's pull request."""
         phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
-        with self._client(run, phase) as client:
+        with self._client(run, phase, own) as client:
             yield Reader(client)
 
     @contextmanager
     def look(self, run: Run) -> Iterator[GitHubReader]:
         """Live reads for a command or a nudge, pull requests included."""
-        with self._client(run, Phase.LOOK) as client:
+        with self._client(run, Phase.LOOK, nobody) as client:
             yield Reader(client)
 
     @contextmanager
-    def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
+    def write(
+        self, run: Run, phase: Phase, own: Callable[[], None] = nobody
+    ) -> Iterator[GitHubWriter]:
         """The writes of one phase, bound to the run's repository and branch."""
-        with self._client(run, phase) as client:
+        with self._client(run, phase, own) as client:
             yield Publisher(client, self.app_id, self.redact)
 
     @contextmanager
-    def _client(self, run: Run, phase: Phase) -> Iterator[Client]:
+    def _client(self, run: Run, phase: Phase, own: Callable[[], None]) -> Iterator[Client]:
+        own()
         pace = self.paces.setdefault(run.installation, Pace(self.gap, self.clock, self.sleep))
         branch = branch_name(run.issue, run.change) if run.change else ""
-        with (
-            self.tokens.phase(run, phase) as held,
-            Client(held.token, phase, branch, self.api_url, pace, held.still) as client,
-        ):
-            yield client
+        with self.tokens.phase(run, phase) as held:
+
+            def still() -> None:
+                own()
+                held.still()
+
+            with Client(held.token, phase, branch, self.api_url, pace, still) as client:
+                yield client

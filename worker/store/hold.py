@@ -64,14 +64,20 @@ class Heart:
         """Raise `Fenced` or `Halt(CANCELLED)`; reads two flags and a clock."""
         if not self.lost and (self.late() or self.cancelled):
             self._ask()
-        if self.lost:
-            raise Fenced(f"run {self.lease.run_id}: {self.lost}; this worker stops")
+        self.own()
         if self.cancelled:
             raise Halt(
                 Reason.CANCELLED,
                 "A person cancelled this run.",
                 "Label the issue again for a new run.",
             )
+
+    def own(self) -> None:
+        """Raise `Fenced` unless the lease is still ours; a cancel is no matter here."""
+        if not self.lost and self.late():
+            self._ask()
+        if self.lost:
+            raise Fenced(f"run {self.lease.run_id}: {self.lost}; this worker stops")
 
     def _ask(self) -> None:
         """Before giving up: this process may have slept through its beats with the lease still its
@@ -134,6 +140,10 @@ class LedgerHold:
 
     def look(self) -> None:
         self.heart.look()
+
+    def own(self) -> None:
+        """Raise `Fenced` unless the lease is still ours; asked before every request to GitHub."""
+        self.heart.own()
 
     def note(self, kind: Kept, data: Mapping[str, Any]) -> JournalEntry:
         text = codec.encode(data)
