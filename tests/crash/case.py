@@ -8,7 +8,7 @@ import random
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from worker.desk.github import wire
 PATIENCE = 90.0  # seconds of real time until a case counts as hung
 CHILDREN = 8
 SKEW = 600.0  # seconds
+# Between the reservation of a call and its journal entry: was it sent, and what did it cost?
+UNKNOWN = ("ledger.reserve", "model.reply", "journal.model")
 
 
 class Injected(RuntimeError):
@@ -91,7 +93,7 @@ class Bench:
 
     town: Town
     links: Links
-    stories: dict[str, Story]
+    stories: Mapping[str, Story]
     wanted: dict[str, Expected] = field(default_factory=dict)
 
     def run(self, case: Case) -> Verdict:
@@ -130,8 +132,9 @@ class Bench:
         return Told(
             lost=6 if model else 0,
             orphans=orphans,
-            partial=model,
+            partial=model or effect in UNKNOWN,  # what is asked again costs otherwise
             quarantined=kind == "poison",
+            unknown=effect in UNKNOWN,
         )
 
     # -- children

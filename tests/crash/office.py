@@ -29,6 +29,7 @@ from worker.keeping import rewake
 from worker.queue import QUEUES, Bell
 from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
+from worker.runner.repository import mirror
 from worker.runner.wiring import Runner
 from worker.settings import DeskSettings, RunnerSettings, Secret
 from worker.store import connect as connecting
@@ -36,7 +37,7 @@ from worker.store.connect import connect
 from worker.store.ledger import Ledger
 
 LEASE_MS = 20_000  # long: in here time passes only when the office lets it
-PASSES = 60  # times that waiting time may pass until the office gives up
+PASSES = 20  # times that waiting time may pass until the office gives up
 DAILY = 10_000_000
 
 
@@ -90,6 +91,7 @@ class Office:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
+        mirror.LOCK_SECONDS = 0.2
         self.redis = connect(self.place.redis)
         self.ledger = Ledger(self.redis)
         self.bell = Bell(self.redis)

@@ -138,6 +138,8 @@ def redis_effect(words: Sequence[Any]) -> str:
     rest = words[3 + int(words[2]) :]
     if name == "NOTE":
         return f"journal.{rest[2]}{_which(rest[3])}"
+    if name == "PAID":
+        return "journal.model"
     if name == "INTENT":
         return f"intent.{str(rest[2]).partition(':')[0]}.{'done' if rest[4] else 'before'}"
     if name == "SAVE":

@@ -179,6 +179,13 @@ class LedgerHold:
         words = (dollars, self.lease.run_id, SPEND, KEEP_SPEND)
         self.calls.fenced(scripts.SETTLE, self.lease.fence, (self._row,), words)
 
+    def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
+        text = codec.encode(data)
+        keys = (self._row, record.journal_key(self.lease.run_id))
+        words = (dollars, self.lease.run_id, SPEND, KEEP_SPEND, Kept.MODEL, text)
+        name = self.calls.fenced(scripts.PAID, self.lease.fence, keys, words).decode()
+        return JournalEntry(name, Kept.MODEL, codec.mapping(text))
+
     def intent(self, key: str) -> dict[str, Any] | None:
         return intent(self.calls, self.lease.run_id, key)
 
