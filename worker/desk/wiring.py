@@ -80,8 +80,8 @@ class Desk:
         """The stages for one held run."""
         kit = DeskKit(
             hold=hold,
-            read=self.access.read,
-            write=self.access.write,
+            read=partial(self.access.read, own=hold.own),
+            write=partial(self.access.write, own=hold.own),
             event=self.ledger.event,
             config_of=config_of,
             statements=statements,
