@@ -42,6 +42,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     durable: bool = True
+    bots: frozenset[int] = frozenset()  # ids of bots that may trigger
     warnings: tuple[str, ...] = ()
 
 
@@ -70,6 +71,9 @@ def read(names: MutableMapping[str, str]) -> Settings:
     check = names.get("PATCHWARRANT_REDIS_CHECK", "").strip() or "on"
     if check not in ("on", "off"):
         wrong.append("PATCHWARRANT_REDIS_CHECK: on (the default) or off (benchmarks only)")
+    bots = names.get("PATCHWARRANT_BOTS", "")
+    if not _ids(bots):
+        wrong.append("PATCHWARRANT_BOTS: account ids by commas are wanted (numbers, no names)")
     if wrong:
         raise SettingsError("These settings are missing or wrong:\n  " + "\n  ".join(wrong))
     if check == "off":
@@ -82,8 +86,29 @@ def read(names: MutableMapping[str, str]) -> Settings:
         host=names.get("PATCHWARRANT_HOST", "").strip() or "127.0.0.1",
         port=int(port),
         durable=check == "on",
+        bots=frozenset(map(int, _parts(bots))),
         warnings=tuple(warnings),
     )
+
+
+def known(
+    names: MutableMapping[str, str],
+) -> tuple[frozenset[str] | None, frozenset[int], str]:
+    """(the allowed owners in lower case or None where they are not set here, bots' ids, what is
+    wrong): for the operator's look at a payload."""
+    owners, bots = names.get("PATCHWARRANT_OWNERS"), names.get("PATCHWARRANT_BOTS", "")
+    if not _ids(bots):
+        return None, frozenset(), "PATCHWARRANT_BOTS: account ids by commas are wanted"
+    listed = None if owners is None else frozenset(_parts(owners.lower()))
+    return listed, frozenset(map(int, _parts(bots))), ""
+
+
+def _parts(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _ids(text: str) -> bool:
+    return all(one.isascii() and one.isdecimal() for one in _parts(text))
 
 
 def _address(url: str) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 WORDS = {
+    "event": "say what a webhook payload would start, or why it is ignored",
     "receive": "take GitHub's webhooks (the receiver; needs the webhook secret and Redis)",
     "desk": "admit, publish and explain runs (holds the App's key)",
     "runner": "carry runs: look, plan, edit, verify (holds the model's key)",
@@ -25,7 +26,7 @@ WORDS = {
     "config": "check, propose or import a repository's configuration",
     "version": "print the version",
 }
-OURS = frozenset({"receive", "version"})
+OURS = frozenset({"event", "receive", "version"})
 USAGE = 2
 ARGUMENTS = {
     "sandbox": "[--strict]",
@@ -33,7 +34,7 @@ ARGUMENTS = {
     "cancel": "RUN",
     "key": "seal FILE | key signing FILE",
 }
-SPEAK = frozenset({"check", "verify"})  # these have options of their own and say them
+SPEAK = frozenset({"check", "event", "verify"})  # these have options of their own and say them
 HELP = frozenset({"-h", "--help"})
 
 
@@ -62,6 +63,10 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _version()
     if word == "receive":
         return _receive(words[1:])
+    if word == "event":
+        from app.cli import event
+
+        return event.main(words[1:])
     if word in WORDS:
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "worker", *words])  # noqa: S606
