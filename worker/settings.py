@@ -55,6 +55,7 @@ class DeskSettings:
     lease_ms: int
     write_pause: float
     caps: Mapping[str, int]  # runs an hour by scope
+    sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
 
 
 @dataclass(frozen=True)
@@ -293,6 +294,7 @@ def desk(door: Door) -> DeskSettings:
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
         write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
+        sweep_seconds=door.number("PATCHWARRANT_SWEEP_SECONDS", 60),
     )
     door.close()
     return made

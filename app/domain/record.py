@@ -97,6 +97,11 @@ def answer_key(request: str) -> str:
     return f"pw:answer:{request}"
 
 
+def mark_key(name: str) -> str:
+    """How far a keeper looked through what is outside, epoch milliseconds."""
+    return f"pw:mark:{name}"
+
+
 def leader_key(role: str) -> str:
     return f"pw:leader:{role}"
 

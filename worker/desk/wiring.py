@@ -27,7 +27,9 @@ from worker.config_file import config_of
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
+from worker.desk.github.deliveries import Deliveries
 from worker.desk.kit import DeskKit
+from worker.desk.missed import Redeliver
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
 from worker.desk.stages.admit import admit
@@ -36,7 +38,7 @@ from worker.desk.stages.explain import explain
 from worker.desk.stages.publish import publish
 from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
-from worker.keeping import keep, lead
+from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.store.caps import Caps
@@ -62,6 +64,7 @@ class Desk:
     access: Access
     tokens: Tokens
     signer: Signer
+    app: App
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -167,6 +170,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     }
     bodies["keeper"] = partial(_keep, held, key)
     bodies["progress"] = partial(_show, held, key)
+    bodies["sweeper"] = partial(_sweep, held, key)
     supervise(bodies)
     return 0
 
@@ -192,7 +196,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
     )
-    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key))
+    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -238,6 +242,21 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         progress.settle()
 
     lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
+
+
+def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own as well: what GitHub could not deliver is looked for once a minute."""
+    desk = _desk(held, key)
+    redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
+
+    def missed(_ledger: Ledger, _bell: Bell) -> None:
+        redeliver()
+
+    lead(
+        f"{Role.DESK}-sweeper",
+        partial(connect, held.redis_url),
+        every(held.sweep_seconds, missed),
+    )
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:

@@ -12,6 +12,7 @@ from app.domain.record import (
     PAUSED,
     answer_key,
     leader_key,
+    mark_key,
     request_key,
     tokens_key,
 )
@@ -93,6 +94,15 @@ class Exchange:
             found = self.calls.command("BLPOP", answer_key(request_id), block)
             if found:
                 return codec.mapping(found[1])
+
+    # -- how far a keeper looked through what is outside
+
+    def mark(self, name: str) -> int:
+        """Epoch milliseconds, 0 before the first look."""
+        return int(self.calls.command("GET", mark_key(name)) or 0)
+
+    def set_mark(self, name: str, at: int) -> None:
+        self.calls.command("SET", mark_key(name), at)
 
     # -- one keeper a role
 

@@ -141,7 +141,7 @@ class App:
 
     def slug(self) -> str:
         """The App's slug; a start-up check that key, id and clock are right."""
-        data = self._as_app("GET", "/app").data
+        data = self.call("GET", "/app").data
         if str(self.id) not in (str(_of(data, "id")), str(_of(data, "client_id"))):
             raise IntegrityError("GitHub named another App than ours; check the App id.")
         return str(_of(data, "slug"))
@@ -158,7 +158,7 @@ class App:
         body = {"repository_ids": [repository_id], "permissions": dict(permissions)}
         minted = self.clock()
         try:
-            answer = self._as_app("POST", path, body)
+            answer = self.call("POST", path, body)
         except Refused as refusal:
             raise _no_installation(refusal) from refusal
         token, amiss = _token(answer, repository_id, permissions, minted)
@@ -187,13 +187,20 @@ class App:
                     self.sleep(wait)
         raise Unavailable("GitHub did not revoke a token; it is kept sealed and tried again.")
 
-    def _as_app(self, method: str, path: str, body: object = None) -> Answer:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        ask: Mapping[str, str | int] | None = None,
+    ) -> Answer:
         """A call as the App; what did not reach GitHub or failed there is repeated a few times
-        (a token whose answer was lost is narrow, unknown to all, and over within the hour)."""
+        (a token whose answer was lost is narrow, unknown to all, and over within the hour; an
+        event that is delivered twice is one event). Raises `Unavailable`, `Refused`, `Missing`."""
         for wait in (*WAITS, None):
             try:
                 with Wire(f"Bearer {self.jwt()}", self.api_url) as wire:
-                    answer = wire.send(method, path, body=body)
+                    answer = wire.send(method, path, body=body, ask=ask)
             except (Unavailable, Uncertain) as away:
                 if wait is None:
                     raise Unavailable(str(away)) from away
