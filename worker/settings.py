@@ -21,6 +21,7 @@ MODEL = "claude-sonnet-5-5"
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SANDBOX_SOCKET = "/run/patchwarrant/sandbox.sock"
 STATE_FOLDER = "/var/lib/patchwarrant"
+INTAKES = ("webhook", "poll", "both")  # how events come in
 WORKERS = 256  # processes of one role at most
 CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
 
@@ -56,6 +57,9 @@ class DeskSettings:
     write_pause: float
     caps: Mapping[str, int]  # runs an hour by scope
     sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
+    intake: str = "webhook"
+    poll_seconds: float = 5
+    bots: frozenset[int] = frozenset()  # ids of bots that may trigger
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,21 @@ class Door:
             self.missing.append(f"{name}: a number from {least:g} is wanted, not {value!r}")
             return default
         return number
+
+    def one_of(self, name: str, default: str, known: tuple[str, ...]) -> str:
+        value = self.text(name, default)
+        if value not in known:
+            self.missing.append(f"{name}: one of {', '.join(known)} is wanted, not {value!r}")
+            return default
+        return value
+
+    def ids(self, name: str) -> frozenset[int]:
+        """Numbers by commas; anything else is said."""
+        parts = [one.strip() for one in self.text(name, "").split(",") if one.strip()]
+        if not all(one.isascii() and one.isdecimal() for one in parts):
+            self.missing.append(f"{name}: account ids by commas are wanted (numbers, no names)")
+            return frozenset()
+        return frozenset(map(int, parts))
 
     def caps(self, name: str, default: Mapping[str, int]) -> dict[str, int]:
         """`scope=number` by commas over the defaults; an unknown scope or no number is said."""
@@ -295,6 +314,9 @@ def desk(door: Door) -> DeskSettings:
         write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
         sweep_seconds=door.number("PATCHWARRANT_SWEEP_SECONDS", 60),
+        intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
+        poll_seconds=door.number("PATCHWARRANT_POLL_SECONDS", 5),
+        bots=door.ids("PATCHWARRANT_BOTS"),
     )
     door.close()
     return made

@@ -37,7 +37,12 @@ _NUDGES: dict[str, tuple[str, ...]] = {
     "installation_repositories": ("removed",),
     "repository": ("archived", "deleted", "transferred"),
 }
-READ = frozenset({"issue_comment", "pull_request_review", "pull_request_review_comment", *_NUDGES})
+_SPOKEN = {  # event -> the action that may hold a command
+    "issue_comment": "created",
+    "pull_request_review": "submitted",
+    "pull_request_review_comment": "created",
+}
+READ = frozenset({*_SPOKEN, *_NUDGES})
 _TIME = re.compile(r"[0-9TZ:.+-]{1,40}")
 _LARGEST = 2**63
 
@@ -46,6 +51,15 @@ Body = Mapping[str, Any]
 
 class Misfit(ValueError):
     """The body is not one of the event that it was sent as."""
+
+
+def worth_reading(name: str, action: str) -> bool:
+    """Whether a body of this event and action can be an event at all, before it is read."""
+    if name == "issues" and action in _ACTIONS:
+        return True
+    if name in _SPOKEN:
+        return action == _SPOKEN[name]
+    return action in _NUDGES.get(name, ())
 
 
 def digest_of(body: Body) -> str:

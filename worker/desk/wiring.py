@@ -30,6 +30,7 @@ from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
 from worker.desk.kit import DeskKit
 from worker.desk.missed import Redeliver
+from worker.desk.polling import Poll
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
 from worker.desk.stages.admit import admit
@@ -245,8 +246,20 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 
 def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own as well: what GitHub could not deliver is looked for once a minute."""
+    """A process of its own as well: what GitHub could not deliver is looked for once a minute.
+    With `intake: poll` or `both` it is read from GitHub's own list instead, every few seconds."""
     desk = _desk(held, key)
+    if held.intake != "webhook":
+        poll = _poll(desk)
+
+        def polled(_ledger: Ledger, _bell: Bell) -> None:
+            poll()
+
+        lead(
+            f"{Role.DESK}-poller",
+            partial(connect, held.redis_url),
+            every(held.poll_seconds, polled),
+        )
     redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
 
     def missed(_ledger: Ledger, _bell: Bell) -> None:
@@ -256,6 +269,19 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         f"{Role.DESK}-sweeper",
         partial(connect, held.redis_url),
         every(held.sweep_seconds, missed),
+    )
+
+
+def _poll(desk: Desk) -> Poll:
+    ledger, bell = desk.ledger, desk.bell
+    return Poll(
+        Deliveries(desk.app),
+        ledger,
+        ring=lambda key: bell.ring(Role.DESK, JOB_EVENT, key, f"polled-{key}"),
+        now=ledger.now,
+        clock=time.monotonic,
+        bots=desk.held.bots,
+        missed=desk.held.intake == "both",
     )
 
 
