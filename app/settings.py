@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.domain import env_file
+
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SECRET = "PATCHWARRANT_WEBHOOK_SECRET"  # noqa: S105 - the setting's name
 LEAST = 16  # bytes: who can guess the secret can make this app do what it does
@@ -47,7 +49,20 @@ class Settings:
 
 
 def environment() -> MutableMapping[str, str]:
-    """The process's environment; the only place that touches it."""
+    """The process's environment, the only place that touches it; what it does not say comes from
+    the file that PATCHWARRANT_ENV_FILE names. Raises `SettingsError`."""
+    file = os.environ.get("PATCHWARRANT_ENV_FILE", "").strip()
+    if file:
+        try:
+            more = env_file.parsed(Path(file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SettingsError(
+                f"PATCHWARRANT_ENV_FILE: {file} cannot be read: {error.strerror}"
+            ) from None
+        except ValueError as error:
+            raise SettingsError(f"PATCHWARRANT_ENV_FILE: {file}: {error}") from None
+        for name, value in more.items():
+            os.environ.setdefault(name, value)
     return os.environ
 
 

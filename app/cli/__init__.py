@@ -21,6 +21,7 @@ WORDS = {
     "cancel": "ask a run to end",
     "pause": "start no new run until `resume`",
     "resume": "end a pause",
+    "register": "register the App on GitHub from a page on this machine, in one click",
     "key": "make the keys that set-up needs",
     "selftest": "try from inside a container whether the sandbox holds",
     "config": "check, propose or import a repository's configuration",
@@ -34,7 +35,9 @@ ARGUMENTS = {
     "cancel": "RUN",
     "key": "seal FILE | key signing FILE",
 }
-SPEAK = frozenset({"check", "event", "verify"})  # these have options of their own and say them
+SPEAK = frozenset(
+    {"check", "event", "register", "verify"}
+)  # these have options of their own and say them
 HELP = frozenset({"-h", "--help"})
 
 

@@ -44,7 +44,10 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(USAGE)
         return WRONG
     name, file = words
-    owners, bots, amiss = settings.known(settings.environment())
+    try:
+        owners, bots, amiss = settings.known(settings.environment())
+    except settings.SettingsError as error:
+        return _no(str(error))
     if amiss:
         return _no(amiss)
     try:

@@ -1,4 +1,4 @@
-"""`intake: poll` as processes: no receiver, no address; killed in the middle, one run all the same."""
+"""`intake: poll` as processes: no receiver, no address; killed in the middle, one run each."""
 
 from __future__ import annotations
 
