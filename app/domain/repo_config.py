@@ -114,6 +114,8 @@ class RepoConfig:
     egress: tuple[str, ...] = ()
     plan_approval: bool = False
     roles: Roles = Roles()
+    caps: dict[str, int] | None = None  # runs an hour by scope, below the operator's
+    bots: tuple[int, ...] = ()  # ids of bots that may trigger, of those that the operator allows
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -133,6 +135,8 @@ KEYS = (
     "egress",
     "plan_approval",
     "roles",
+    "caps",
+    "bots",
 )
 CHECK_KEYS = (
     "name",
@@ -149,6 +153,8 @@ CHECK_KEYS = (
 PATHS_KEYS = ("allow", "unlock")
 EVIDENCE_KEYS = ("key",)
 ROLES_KEYS = ("change", "ask")
+CAPS_KEYS = ("issue", "user", "repository")
+BOTS_MOST = 20
 # GitHub's roles that a word may need, from the least on.
 RANKS = ("triage", "write", "maintain", "admin")
 # name -> (lowest, highest); `dollars` in micro-dollars
@@ -164,8 +170,6 @@ LIMIT_RANGES: dict[str, tuple[int, int]] = {
 # Keys of the design that nothing obeys yet: accepting them would promise what is not done.
 NOT_YET = (
     "mode",
-    "caps",
-    "bots",
     "approval",
     "publish",
     "ci",
@@ -198,6 +202,8 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
+        caps=_caps(mapping["caps"]) if "caps" in mapping else None,
+        bots=_bots(mapping.get("bots", ())),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
     )
 
@@ -366,6 +372,18 @@ def _roles(value: Any) -> Roles:
         change=one_of(mapping.get("change", "write"), "roles.change", RANKS[1:]),
         ask=one_of(mapping.get("ask", "triage"), "roles.ask", RANKS),
     )
+
+
+def _caps(value: Any) -> dict[str, int]:
+    mapping = known_keys(value, CAPS_KEYS, "caps")
+    return {name: number_of(one, f"caps.{name}", 0, 10_000) for name, one in mapping.items()}
+
+
+def _bots(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) > BOTS_MOST:
+        raise ConfigError(f"`bots`: a list of at most {BOTS_MOST} account ids is wanted")
+    ids = [number_of(one, f"bots[{at}]", 1, 2**53) for at, one in enumerate(value)]
+    return tuple(dict.fromkeys(ids))
 
 
 def reaches(role: str, least: str) -> bool:

@@ -28,7 +28,7 @@ from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
-from worker.desk.kit import DeskKit
+from worker.desk.kit import DeskKit, counted
 from worker.desk.missed import Redeliver
 from worker.desk.polling import Poll
 from worker.desk.progress import Progress
@@ -89,6 +89,8 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
+            bots=self.held.bots,
+            over_cap=self._over_cap,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
@@ -121,6 +123,8 @@ class Desk:
             owners=frozenset(owner.lower() for owner in self.held.owners),
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
+            bots=self.held.bots,
+            own=self._own,
         )
         run_id = handle_event(key, desk)
         if run_id is None:
@@ -130,6 +134,18 @@ class Desk:
             self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
             return
         self.carrier().carry(run_id)
+
+    def _own(self) -> str:
+        """The login of the App's own bot, from GitHub; asked only where a bot is allowed at all."""
+        return f"{self.app.slug()}[bot]"
+
+    def _over_cap(self, run: Run, limits: Mapping[str, int]) -> str:
+        """See `DeskKit.over_cap`."""
+        caps, scopes = Caps(self.ledger.calls, limits), counted(run)
+        full = caps.over(scopes, run.event)
+        if full:
+            caps.give_back(scopes, run.event)
+        return full
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
