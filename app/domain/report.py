@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app.domain.evidence import Result, Verdict
-from app.domain.markdown import code, cut, inline
+from app.domain.markdown import bullets, code, cut, inline
 from app.domain.report_annotations import remarks
 from app.domain.report_comment import ending, not_certified, status
 from app.domain.report_commit import commit_message, pull_title
@@ -22,6 +22,7 @@ from app.domain.report_facts import (
     LADDER,
     OUTPUT_CAP,
     TEXT_LEAST,
+    WHOLE,
     Facts,
     Sizes,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "commit_message",
     "ending",
     "merge_body",
+    "page",
     "pull_body",
     "pull_title",
     "remarks",
@@ -125,6 +127,19 @@ def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
     room = OUTPUT_CAP - _bytes(signed) - _bytes(attached)
     text = _fitting(lambda sizes: _rest(run, facts, sizes), room, _bytes)
     return title, summary or over, (text or over) + signed + attached
+
+
+def page(run: Run, facts: Facts) -> str:
+    """The whole report as Markdown, for a page of its own: nothing is cut to fit GitHub."""
+    facts = replace(facts, deltas=deltas_of(run, facts))
+    notes = [
+        f"{code(f'{one.path}:{one.line}', 400)} {one.level}: {inline(one.title, 200)}"
+        for one in remarks(run, facts)
+    ]
+    places = f"\n\n## At file and line\n\n{bullets(notes, len(notes))}" if notes else ""
+    return f"{_first(run, facts, WHOLE, WHOLE.checks)}\n\n{_rest(run, facts, WHOLE)}{places}" + (
+        statements(facts)
+    )
 
 
 def _bytes(text: str) -> int:

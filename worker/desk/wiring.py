@@ -47,6 +47,7 @@ from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 from worker.store.sealing import Seal
+from worker.store.turns import Turns
 
 # What an operator's instance allows at most; a repository's configuration moves inside it.
 CEILING = Limits(
@@ -114,7 +115,32 @@ class Desk:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
 
     def event(self, key: str) -> None:
-        """Open or answer a run for an event, and carry it on at once."""
+        """Open or answer a run for an event, and carry it on at once.
+
+        Events of one issue are handled one after the other, in the order in which they came: two
+        answers at the same moment would not see each other.
+        """
+        event = self.ledger.event(key)
+        if event is None:
+            return
+        turns = Turns(self.ledger.calls, event.repository.id, event.issue)
+        if not turns.take(token := secrets.token_hex(8), key):
+            return  # whoever has the turn rings for this one
+        try:
+            run_id = self._handled(key)
+        finally:
+            waiting = turns.passed(token)
+            if waiting:
+                self.bell.ring(Role.DESK, JOB_EVENT, waiting, f"turn-{token}-{waiting}")
+        if run_id is None:
+            return
+        run = self.ledger.run(run_id)
+        if run is not None and run.state is not State.ADMIT:
+            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
+            return
+        self.carrier().carry(run_id)
+
+    def _handled(self, key: str) -> str | None:
         desk = EventDesk(
             ledger=self.ledger,
             write=self.access.write,
@@ -126,14 +152,7 @@ class Desk:
             bots=self.held.bots,
             own=self._own,
         )
-        run_id = handle_event(key, desk)
-        if run_id is None:
-            return
-        run = self.ledger.run(run_id)
-        if run is not None and run.state is not State.ADMIT:
-            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
-            return
-        self.carrier().carry(run_id)
+        return handle_event(key, desk)
 
     def _own(self) -> str:
         """The login of the App's own bot, from GitHub; asked only where a bot is allowed at all."""
