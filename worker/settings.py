@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.domain import env_file
 from worker.setup_settings import SetupSettings, setup
 
 API_URL = "https://api.github.com"
@@ -21,6 +22,7 @@ MODEL = "claude-sonnet-5-5"
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SANDBOX_SOCKET = "/run/patchwarrant/sandbox.sock"
 STATE_FOLDER = "/var/lib/patchwarrant"
+INTAKES = ("webhook", "poll", "both")  # how events come in
 WORKERS = 256  # processes of one role at most
 CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
 
@@ -59,6 +61,9 @@ class DeskSettings:
     keep_days: int = 90  # that finished runs are kept
     sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
     survey_seconds: float = 3600  # between two looks for labelled issues that nobody told of
+    intake: str = "webhook"
+    poll_seconds: float = 5
+    bots: frozenset[int] = frozenset()  # ids of bots that may trigger
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,21 @@ class Door:
             return default
         return number
 
+    def one_of(self, name: str, default: str, known: tuple[str, ...]) -> str:
+        value = self.text(name, default)
+        if value not in known:
+            self.missing.append(f"{name}: one of {', '.join(known)} is wanted, not {value!r}")
+            return default
+        return value
+
+    def ids(self, name: str) -> frozenset[int]:
+        """Numbers by commas; anything else is said."""
+        parts = [one.strip() for one in self.text(name, "").split(",") if one.strip()]
+        if not all(one.isascii() and one.isdecimal() for one in parts):
+            self.missing.append(f"{name}: account ids by commas are wanted (numbers, no names)")
+            return frozenset()
+        return frozenset(map(int, parts))
+
     def caps(self, name: str, default: Mapping[str, int]) -> dict[str, int]:
         """`scope=number` by commas over the defaults; an unknown scope or no number is said."""
         found = dict(default)
@@ -236,7 +256,20 @@ class Door:
 
 
 def environment() -> MutableMapping[str, str]:
-    """The process's environment; the only place that touches it."""
+    """The process's environment, the only place that touches it; what it does not say comes from
+    the file that PATCHWARRANT_ENV_FILE names. Raises `SettingsError`."""
+    file = os.environ.get("PATCHWARRANT_ENV_FILE", "").strip()
+    if file:
+        try:
+            more = env_file.parsed(Path(file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SettingsError(
+                f"PATCHWARRANT_ENV_FILE: {file} cannot be read: {error.strerror}"
+            ) from None
+        except ValueError as error:
+            raise SettingsError(f"PATCHWARRANT_ENV_FILE: {file}: {error}") from None
+        for name, value in more.items():
+            os.environ.setdefault(name, value)
     return os.environ
 
 
@@ -325,6 +358,9 @@ def desk(door: Door) -> DeskSettings:
         survey_seconds=door.number("PATCHWARRANT_SURVEY_SECONDS", 3600),
         keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
         sweep_seconds=door.number("PATCHWARRANT_SWEEP_SECONDS", 60),
+        intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
+        poll_seconds=door.number("PATCHWARRANT_POLL_SECONDS", 5),
+        bots=door.ids("PATCHWARRANT_BOTS"),
     )
     door.close()
     return made

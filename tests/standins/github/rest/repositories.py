@@ -126,7 +126,8 @@ def get_permission(call: Call) -> Answer:
     account = call.world.accounts.get(login.lower())
     if account is None or account.type == "Organization":
         raise Refusal(404, f"{login} is not a user")
-    role = "none" if account.type == "Bot" else repo.role_of(account)
+    bot = account.type == "Bot"
+    role = repo.roles.get(account.login.lower(), "none") if bot else repo.role_of(account)
     shown = accounts.user(call.world, account)
     shown["role_name"] = role
     shown["permissions"] = {name: role in roles for name, roles in CAN.items()}
