@@ -161,8 +161,8 @@ class LedgerHold:
         return artifacts.get(self.calls, digest)
 
     def remember(self, name: str, data: Mapping[str, Any]) -> None:
-        keys = (self._row, record.memory_key(name))
-        words = (codec.encode(data), record.MEMORY_SECONDS)
+        keys = (self._row, record.memory_key(name), record.held_key(self.lease.run_id))
+        words = (codec.encode(data), record.MEMORY_SECONDS, name)
         self.calls.fenced(scripts.REMEMBER, self.lease.fence, keys, words)
 
     def recall(self, name: str) -> dict[str, Any] | None:

@@ -33,6 +33,18 @@ def store_path(root: Path, repository: int) -> Path:
     return root / f"{repository}.git"
 
 
+def beside(store: Path, path: Path) -> Store:
+    """A new store at `path` that also sees the objects of `store`, and writes nothing there.
+    Raises `Missing` where there is no such store."""
+    if not (store / "HEAD").exists():
+        raise Missing(f"There is no object store {store}.")
+    pygit2.init_repository(str(path), bare=True, initial_head="none")
+    alternates = path / "objects" / "info" / "alternates"
+    alternates.parent.mkdir(parents=True, exist_ok=True)
+    alternates.write_text(f"{store.resolve() / 'objects'}\n", encoding="utf-8")
+    return Store(path)
+
+
 class Store:
     """`ports.Objects` on a bare repository at `path`, which is made when it is not there."""
 
