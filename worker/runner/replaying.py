@@ -67,7 +67,7 @@ class Apart:
         return
 
     def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
-        return JournalEntry("0-0", Kept.MODEL, dict(data))
+        return self.note(Kept.MODEL, data)
 
     def intent(self, key: str) -> dict[str, Any] | None:
         return None
