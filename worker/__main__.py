@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "verify": "worker.local.verify",
     "config": "worker.cli.config",
     "register": "worker.cli.register",
+    "doctor": "worker.desk.doctor",
     "selftest": "worker.sandbox.proving",
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ MODEL = "claude-sonnet-5-5"
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SANDBOX_SOCKET = "/run/patchwarrant/sandbox.sock"
 STATE_FOLDER = "/var/lib/patchwarrant"
+KEY_WHERE = "the .pem file from the App's page, under Private keys"
 INTAKES = ("webhook", "poll", "both")  # how events come in
 WORKERS = 256  # processes of one role at most
 CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
@@ -126,6 +128,18 @@ class ReplaySettings:
 
     redis_url: str = field(repr=False)
     stores: Path
+
+
+@dataclass(frozen=True)
+class DoctorSettings:
+    """What the doctor looks with; `owners` None where they are not set here."""
+
+    app_id: str
+    app_key: Secret
+    api_url: str
+    owners: tuple[str, ...] | None
+    intake: str
+    signing_key: Path
 
 
 @dataclass(frozen=True)
@@ -340,9 +354,7 @@ def desk(door: Door) -> DeskSettings:
     made = DeskSettings(
         redis_url=redis_url(door),
         app_id=_app_id(door),
-        app_key=door.secret(
-            "PATCHWARRANT_APP_KEY", "the .pem file from the App's page, under Private keys"
-        ),
+        app_key=door.secret("PATCHWARRANT_APP_KEY", KEY_WHERE),
         seal=door.secret("PATCHWARRANT_SEAL", "`patchwarrant key seal FILE` makes one"),
         signing_key=Path(
             door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
@@ -364,6 +376,33 @@ def desk(door: Door) -> DeskSettings:
     )
     door.close()
     return made
+
+
+def doctor(door: Door, *, needed: bool) -> DoctorSettings:
+    """`needed`: there is nothing else to look with than the App's key."""
+    state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    key = "PATCHWARRANT_APP_KEY"
+    given = needed or bool(door.text("PATCHWARRANT_APP_ID", ""))
+    owners = door.environment.get("PATCHWARRANT_OWNERS")
+    made = DoctorSettings(
+        app_id=_app_id(door) if given else "",
+        app_key=door.secret(key, KEY_WHERE) if given else Secret(""),
+        api_url=door.url("GITHUB_API_URL", API_URL),
+        owners=None
+        if owners is None
+        else tuple(one.strip() for one in owners.split(",") if one.strip()),
+        intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
+        signing_key=Path(
+            door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
+        ),
+    )
+    door.close()
+    return made
+
+
+def clock() -> float:
+    """This host's clock, epoch seconds: for what runs without the ledger."""
+    return time.time()
 
 
 def _app_id(door: Door) -> str:

@@ -22,6 +22,7 @@ WORDS = {
     "cancel": "ask a run to end",
     "pause": "start no new run until `resume`",
     "resume": "end a pause",
+    "doctor": "say what of a repository's fence and settings holds, fails or cannot be seen",
     "register": "register the App on GitHub from a page on this machine, in one click",
     "key": "make the keys that set-up needs",
     "selftest": "try from inside a container whether the sandbox holds",
@@ -38,7 +39,7 @@ ARGUMENTS = {
     "key": "seal FILE | key signing FILE",
 }
 SPEAK = frozenset(
-    {"check", "event", "register", "verify"}
+    {"check", "doctor", "event", "register", "verify"}
 )  # these have options of their own and say them
 HELP = frozenset({"-h", "--help"})
 
