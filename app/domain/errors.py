@@ -57,6 +57,7 @@ class Reason(StrEnum):
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
     PLAN_UNAPPROVED = "plan-unapproved"
+    UNPUBLISHED = "unpublished"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"
 
@@ -69,6 +70,7 @@ class Waiting(StrEnum):
     MODEL = "waiting-model"
     ANSWER = "waiting-answer"
     PLAN = "waiting-plan"
+    PUBLISH = "waiting-publish"
 
 
 class Stop(Exception):

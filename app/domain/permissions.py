@@ -26,6 +26,7 @@ class Phase(StrEnum):
     EVIDENCE = "evidence"  # the check run
     DOCTOR = "doctor"  # live reads of what fences the App and what runs on its branches
     INSPECT = "inspect"  # the same with a person's own token; never minted for the App
+    WEIGH = "weigh"  # live reads about an approval
 
 
 READ = "read"
@@ -89,6 +90,9 @@ CALLS: dict[str, Call] = {
     ),
     "pulls": _get("/pulls", "pull_requests", "head", "state", "per_page", "page"),
     "pull": _get("/pulls/{number}", "pull_requests"),
+    "reviews": _get("/pulls/{number}/reviews", "pull_requests", *_PAGES),
+    "pull_commits": _get("/pulls/{number}/commits", "pull_requests", *_PAGES),
+    "pulls_with": _get("/commits/{sha}/pulls", "pull_requests", *_PAGES),
     "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
     "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
     "create_check": _send(
@@ -155,6 +159,20 @@ PHASES: dict[Phase, tuple[str, ...]] = {
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
     Phase.DOCTOR: _SEEN,
     Phase.INSPECT: (*_SEEN, "protection", "actions", "actions_token"),
+    Phase.WEIGH: (
+        "repository",
+        "role",
+        "pull",
+        "ref",
+        "file",
+        "read_commit",
+        "compare",
+        "reviews",
+        "pull_commits",
+        "pulls_with",
+        "branch_rules",
+        "check_runs",
+    ),
 }
 
 # Calls that are no REST call of ours: git over HTTPS asks for `contents: read`.
@@ -168,6 +186,7 @@ EVENTS: tuple[str, ...] = (
     "pull_request",
     "pull_request_review",
     "pull_request_review_comment",
+    "push",
     "repository",
 )
 

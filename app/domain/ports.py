@@ -265,6 +265,52 @@ class CommentView:
     author: Person
 
 
+@dataclass(frozen=True)
+class ReviewView:
+    """A review as it is now: `state` in GitHub's words (APPROVED, DISMISSED, …), `commit` what it
+    was about, `at` when it was submitted, as GitHub writes times."""
+
+    id: int
+    by: Person
+    state: str
+    commit: str
+    at: str
+
+
+@dataclass(frozen=True)
+class PullCommit:
+    """A commit of a pull request. `author` and `committer` are accounts by GitHub's own matching of
+    addresses, None where it knows none; `verified` as GitHub says it."""
+
+    sha: str
+    message: str
+    author: Person | None
+    committer: Person | None
+    verified: bool
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """A check run of our App; `since` is when it began, `summary` what it shows."""
+
+    id: int
+    external_id: str
+    status: str
+    conclusion: str
+    summary: str
+    since: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two commits compared: where they parted and the paths that changed from there to the head,
+    old names too; `whole` is false where GitHub does not list them all."""
+
+    parted: str
+    paths: frozenset[str]
+    whole: bool
+
+
 class GitHubReader(Protocol):
     """Live reads of one repository. All raise `Refused`/`Missing` as GitHub answers."""
 
@@ -296,6 +342,28 @@ class GitHubReader(Protocol):
     def parting(self, base: str, head: str) -> tuple[str, int]:
         """(commit where the history of two commits parted, how many commits `base` has since).
         Raises `Missing` where they have nothing in common."""
+
+
+class ApprovalReader(GitHubReader, Protocol):
+    """Live reads for an approval. All raise `Refused`/`Missing` as GitHub answers."""
+
+    def reviews(self, pull: int) -> tuple[ReviewView, ...]:
+        """Every submitted review, oldest first."""
+
+    def commits(self, pull: int) -> tuple[PullCommit, ...]:
+        """The commits of a pull request, oldest first; at most 250, as GitHub lists them."""
+
+    def compared(self, base: str, head: str) -> Compared:
+        """What `head` changed since it parted from `base`."""
+
+    def checks(self, commit: str, name: str) -> tuple[CheckView, ...]:
+        """Our App's check runs of that name on a commit, the newest first."""
+
+    def required_checks(self, branch: str) -> frozenset[str]:
+        """Names of the checks that active rulesets ask for on a branch."""
+
+    def pulls_with(self, commit: str) -> tuple[PullView, ...]:
+        """The pull requests that hold a commit."""
 
 
 @dataclass(frozen=True)

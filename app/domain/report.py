@@ -62,6 +62,7 @@ __all__ = [
     "check_output",
     "commit_message",
     "ending",
+    "first_screen",
     "merge_body",
     "page",
     "pull_body",
@@ -118,6 +119,12 @@ def uncertified(run: Run, title: str, head: str) -> tuple[str, str]:
         title if title.startswith(prefix) else prefix + title,
         f"{start}\n{not_certified(run, head)}\n{end}",
     )
+
+
+def first_screen(run: Run, facts: Facts, most: int) -> str:
+    """Verdict, checks, files and spend in at most `most` characters, "" if nothing fits."""
+    facts = replace(facts, deltas=deltas_of(run, facts))
+    return _fitting(lambda sizes: _first(run, facts, sizes, sizes.checks), most, len)
 
 
 def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:

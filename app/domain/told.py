@@ -23,7 +23,6 @@ LATER: dict[Word, str] = {
     Word.REVISE: "change its pull request after a review comment",
     Word.CI: "start the repository's own workflows for a head that was held back",
     Word.UPDATE: "merge the base into its branch",
-    Word.PUBLISH: "hold a pull request back until its tree is approved",
 }
 
 

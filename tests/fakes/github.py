@@ -15,13 +15,18 @@ from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Re
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
 from app.domain.ports import (
+    ApprovalReader,
+    CheckView,
     CommentView,
     CommitView,
+    Compared,
     FileWrite,
     GitHubReader,
     GitHubWriter,
     IssueView,
+    PullCommit,
     PullView,
+    ReviewView,
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
@@ -75,6 +80,7 @@ class FakeCheck:
     summary: str
     text: str
     annotations: tuple[Annotation, ...] = ()
+    since: str = ""
 
 
 @dataclass
@@ -98,14 +104,22 @@ class FakeGitHub:
     reactions: set[tuple[int, str]] = field(default_factory=set)
     comment_reactions: set[tuple[int, str]] = field(default_factory=set)
     phases: list[Phase] = field(default_factory=list)
+    reviews: dict[int, list[ReviewView]] = field(default_factory=dict)
+    authors: dict[str, Person | None] = field(default_factory=dict)
+    required: dict[str, frozenset[str]] = field(default_factory=dict)
+    check_writes: int = 0
+    clock: str = "2026-11-30T10:00:00Z"
 
-    def commit_files(self, branch: str, files: Files, message: str = "Files") -> str:
+    def commit_files(
+        self, branch: str, files: Files, message: str = "Files", by: Person | None = None
+    ) -> str:
         """A person's commit with exactly these files on `branch`; its id."""
         tree = tree_id(files)
         self.trees[tree] = dict(files)
         parent = self.branches.get(branch)
         sha = self._commit(message, tree, (parent,) if parent else (), verified=False)
         self.branches[branch] = sha
+        self.authors[sha] = by
         return sha
 
     def open_issue(self, number: int, title: str, body: str, *labels: str) -> IssueView:
@@ -119,6 +133,11 @@ class FakeGitHub:
     def read(self, run: Run) -> Iterator[GitHubReader]:
         self.phases.append(Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE)
         yield FakeReader(self)
+
+    @contextmanager
+    def weigh(self, run: Run) -> Iterator[ApprovalReader]:
+        self.phases.append(Phase.WEIGH)
+        yield FakeWeigher(self)
 
     @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
@@ -197,6 +216,8 @@ class FakeReader:
 
     def parting(self, base: str, head: str) -> tuple[str, int]:
         self.hub.up()
+        if not {base, head} <= self.hub.commits.keys():
+            raise Missing("Not Found", 404)
         ours, theirs = self._history(base), self._history(head)
         found = next((one for one in theirs if one in ours), None)
         if found is None:
@@ -209,6 +230,53 @@ class FakeReader:
         while parents := self.hub.commits[line[-1]].parents:
             line.append(parents[0])
         return line
+
+
+@dataclass
+class FakeWeigher(FakeReader):
+    """`ports.ApprovalReader`; a commit that our App made has the bot as its author."""
+
+    def reviews(self, pull: int) -> tuple[ReviewView, ...]:
+        self.hub.up()
+        return tuple(self.hub.reviews.get(pull, ()))
+
+    def commits(self, pull: int) -> tuple[PullCommit, ...]:
+        view = self.pull(pull)
+        base = self._history(self.branch(view.base_ref))
+        found = []
+        for sha in self._history(view.head_sha):
+            if sha in base:
+                break
+            one = self.hub.commits[sha]
+            who = BOT if one.verified else self.hub.authors.get(sha)
+            found.append(PullCommit(sha, one.message, who, who, one.verified))
+        return tuple(reversed(found))
+
+    def compared(self, base: str, head: str) -> Compared:
+        parted, _ = self.parting(base, head)
+        old, new = (self.hub.trees[self.tree_of(one)] for one in (parted, head))
+        paths = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+        return Compared(parted, frozenset(paths), len(paths) < 300)
+
+    def checks(self, commit: str, name: str) -> tuple[CheckView, ...]:
+        self.hub.up()
+        found = [one for one in self.hub.checks if (one.head, one.name) == (commit, name)]
+        return tuple(
+            CheckView(one.id, one.external_id, "completed", one.conclusion, one.summary, one.since)
+            for one in reversed(found)
+        )
+
+    def required_checks(self, branch: str) -> frozenset[str]:
+        self.hub.up()
+        return self.hub.required.get(branch, frozenset())
+
+    def pulls_with(self, commit: str) -> tuple[PullView, ...]:
+        self.hub.up()
+        return tuple(
+            one
+            for one in self.hub.pulls.values()
+            if one.state == "open" and commit in self._history(one.head_sha)
+        )
 
 
 @dataclass
@@ -300,17 +368,27 @@ class FakeWriter:
         annotations: Sequence[Annotation] = (),
     ) -> int:
         self.hub.up()
+        self.hub.check_writes += 1
         for n, one in enumerate(self.hub.checks):
             if (one.name, one.head, one.external_id) == (name, head, external_id):
                 self.hub.checks[n] = FakeCheck(
                     one.id, name, head, external_id, conclusion, title, summary, text,
-                    (*one.annotations, *annotations[len(one.annotations) :]),
+                    (*one.annotations, *annotations[len(one.annotations) :]), one.since,
                 )  # fmt: skip
                 return one.id
         made = self.hub.next_id()
         self.hub.checks.append(
             FakeCheck(
-                made, name, head, external_id, conclusion, title, summary, text, tuple(annotations)
+                made,
+                name,
+                head,
+                external_id,
+                conclusion,
+                title,
+                summary,
+                text,
+                tuple(annotations),
+                self.hub.clock,
             )
         )
         return made

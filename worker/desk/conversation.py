@@ -19,6 +19,7 @@ from app.domain.run import BRANCH, Run
 from app.domain.state import ENDS, Kind, State
 from worker.desk.authority import least_role, role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of, speak
+from worker.desk.publishing import let_publish
 from worker.store.rows import Opening
 
 log = logging.getLogger(__name__)
@@ -263,6 +264,14 @@ def _approve(said: _Said) -> str | None:
     return run.id if desk.ledger.approve(run.id, event.key, digest, by) else None
 
 
+def _publish(said: _Said) -> str | None:
+    run, desk = said.active(), said.desk
+    if run is not None and not said.may_steer(run):
+        return None
+    runs = runs_of(said.change, said.event, said.issue, desk) if said.issue else ()
+    return let_publish(said.event, said.command.text, run, runs, desk, said.reply)
+
+
 _DOERS: dict[Word, Callable[[_Said], str | None]] = {
     Word.HELP: _help,
     Word.STATUS: _status,
@@ -273,4 +282,5 @@ _DOERS: dict[Word, Callable[[_Said], str | None]] = {
     Word.VERIFY: _verify,
     Word.RETRY: _retry,
     Word.APPROVE: _approve,
+    Word.PUBLISH: _publish,
 }

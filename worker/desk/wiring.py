@@ -26,6 +26,7 @@ from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
+from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
@@ -49,6 +50,7 @@ from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.store import retention
+from worker.store.approvals import Approvals
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
@@ -62,6 +64,8 @@ CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
 TIDY = 300.0  # seconds between two looks for what is past its days
+SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
+SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -76,6 +80,27 @@ class Desk:
     tokens: Tokens
     signer: Signer
     app: App
+    name: str
+
+    def approvals(self) -> ApprovalDesk:
+        """How approvals are looked at, in this process's name."""
+        return ApprovalDesk(
+            ledger=self.ledger,
+            rows=Approvals(self.ledger.calls),
+            weigh=self.access.weigh,
+            write=self.access.write,
+            config_of=config_of,
+            owner=self.name,
+            owners=frozenset(owner.lower() for owner in self.held.owners),
+        )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run on; where it published something, its approval is looked at."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.publication.commit:
+            approvals = self.approvals()
+            approvals.look(approvals.published(run))
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -147,7 +172,7 @@ class Desk:
         if run is not None and run.state is not State.ADMIT:
             self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
             return
-        self.carrier().carry(run_id)
+        self.carry(run_id)
 
     def front(self) -> EventDesk:
         """What every event is given."""
@@ -161,6 +186,7 @@ class Desk:
             caps=Caps(self.ledger.calls, self.held.caps),
             bots=self.held.bots,
             own=self._own,
+            approvals=self.approvals(),
         )
 
     @contextmanager
@@ -224,6 +250,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     if held.intake != "webhook":
         bodies["poller"] = partial(_listen_in, held, key)
     bodies["sweeper"] = partial(_sweep, held, key)
+    bodies["approvals"] = partial(_weigh, held, key)
     supervise(bodies)
     return 0
 
@@ -250,14 +277,16 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         Redactor((held.app_key.value, held.seal.value)).redact,
         Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
     )
-    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
+    signer = Signer.load(held.signing_key)
+    name = f"desk-{secrets.token_hex(6)}"
+    return Desk(held, ledger, Bell(redis), access, tokens, signer, app, name)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     desk = _desk(held, key)
     jobs.install(
         event=desk.event,
-        run=lambda run_id: desk.carrier().carry(run_id),
+        run=desk.carry,
         token=desk.token,
     )
     listen(Role.DESK, partial(connect, held.redis_url))
@@ -355,6 +384,20 @@ def _poll(desk: Desk) -> Poll:
         bots=desk.held.bots,
         missed=desk.held.intake == "both",
     )
+
+
+def _weigh(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own: approvals that are due, and pull requests that nobody looks at yet."""
+    approvals = _desk(held, key).approvals()
+    searched = [0]
+
+    def weighed(ledger: Ledger, _bell: Bell) -> None:
+        if ledger.now() - searched[0] >= SEARCH_MS:
+            approvals.enrol(SEARCHED)
+            searched[0] = ledger.now()
+        approvals.pass_over()
+
+    lead(f"{Role.DESK}-approvals", partial(connect, held.redis_url), weighed)
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:
