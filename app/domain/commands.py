@@ -169,6 +169,7 @@ HELP: tuple[tuple[str, str], ...] = (
     ("approve HASH", "go on with the plan of that hash"),
     ("explain [question]", "say where the code is and what would be done; nothing is changed"),
     ("verify", "on any pull request: run the base's checks on it and sign what they show"),
+    ("update", "on a pull request of mine: merge the present base into it, and check that"),
     ("status", "tell how it stands"),
     ("retry", "the last request once more"),
     ("cancel", "stop the run; `stop` is the same"),

@@ -78,6 +78,9 @@ def cap_key(scope: str) -> str:
     return f"pw:cap:{scope}"
 
 
+PUSHES = "pw:pushes"  # hash: Change -> key of the event that waits to have its head looked at
+
+
 def edited_key(repository: int, issue: int) -> str:
     """When and by whom an issue's text was last edited, as we were told; goes after a while."""
     return f"pw:edited:{repository}:{issue}"

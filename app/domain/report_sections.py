@@ -26,7 +26,7 @@ from app.domain.report_parts import (
 )
 from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
-from app.domain.state import Kind
+from app.domain.state import JUDGING
 
 
 def look(run: Run, facts: Facts, sizes: Sizes) -> str:
@@ -74,7 +74,7 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
 
 
 def _complete(run: Run) -> str:
-    if run.kind is Kind.VERIFY:
+    if run.kind in JUDGING:
         return "Every check had its say."
     return "Nothing that was planned is missing." if run.plan else "There was no plan to fulfil."
 

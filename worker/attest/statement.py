@@ -127,6 +127,17 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
             if snapshot
             else {"count": 0},
         },
+        "head": {
+            "before": contract.before,
+            "rewritten": contract.rewritten,
+            "others": ids(
+                [
+                    f"{one.sha} {one.author.login if one.author.id else '-'}"
+                    for one in contract.others
+                ],
+                room.ids,
+            ),
+        },
         "plan": _plan(run.plan),
         "checks": _checks(run, room),
         "attempts": [

@@ -44,7 +44,8 @@ class DeskKit:
     edited. `taking_off` notes that we take the trigger's label off an issue, `taken_off` says
     when we last did (Redis ms), `heard` when an event was written; `newer_trigger` whether
     another label event of the run's issue waits, whose label is not ours to take off. `owners`
-    is the operator's allow-list in lower case; empty refuses all.
+    is the operator's allow-list in lower case; empty refuses all. `history` gives the runs of a
+    run's Change, oldest first, `tell_oneself` writes an event that a live read made known.
     """
 
     hold: Hold
@@ -66,6 +67,8 @@ class DeskKit:
     taken_off: Callable[[int, int], int] = lambda _repository, _issue: 0
     heard: Callable[[str], int] = lambda _event: 0
     newer_trigger: Callable[[Run], bool] = lambda _run: False
+    history: Callable[[Run], Sequence[Run]] = lambda _run: ()
+    tell_oneself: Callable[[Event], object] = lambda _event: None
 
 
 def envelope_bytes(envelope: dict[str, Any]) -> bytes:
