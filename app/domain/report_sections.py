@@ -159,8 +159,10 @@ def _attempt(number: int, attempt: Attempt, sizes: Sizes) -> str:
 def onward(run: Run) -> str:
     lines = [
         "Review it as you would any change. Merging is yours: this app never merges.",
-        "Push commits to this branch if something small is missing. The evidence is about the "
-        "tree named above and about no other.",
+        "Push commits to this branch if something small is missing: what is there then is checked "
+        "by itself, without a model, and your commits are named as yours. The evidence is about "
+        "the tree named above and about no other.",
+        "`/agent update` merges the present base into this branch and checks that.",
         f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
         "label `agent:fix` on it again.",
     ]

@@ -59,6 +59,12 @@ def lock_issue(world: World, *, repo: str, number: int, user: str, locked: bool 
     acts.lock(world, world.named(repo), issue, world.person(user), locked)
 
 
+def take_away(world: World, *, repo: str, number: int, user: str, action: str = "deleted") -> None:
+    """`action`: deleted or transferred."""
+    issue = world.issue(repo, number)
+    acts.take_away(world, world.named(repo), issue, world.person(user), action)
+
+
 def add_label(world: World, *, repo: str, number: int, user: str, name: str) -> None:
     issue = world.issue(repo, number)
     acts.add_labels(world, world.named(repo), issue, world.person(user), [name])
@@ -214,6 +220,12 @@ def merge(world: World, *, repo: str, number: int, user: str, method: str = "mer
     return pull_acts.merge(world, world.named(repo), issue, world.person(user), method)
 
 
+def update_branch(world: World, *, repo: str, number: int, user: str) -> str:
+    """A person presses "Update branch": the base is merged in; the commit's id."""
+    issue = world.issue(repo, number)
+    return pull_acts.update_branch(world, world.named(repo), issue, world.person(user))
+
+
 def set_status(
     world: World,
     *,
@@ -307,5 +319,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         review,
         set_draft,
         set_status,
+        take_away,
+        update_branch,
     )
 }
