@@ -351,6 +351,10 @@ class Control:
         shown: list[Json] = self.act("get_pulls", repo=repo)
         return shown
 
+    def commit(self, repo: str, sha: str) -> Json:
+        shown: Json = self.act("get_commit", repo=repo, sha=sha)
+        return shown
+
     def check_runs(self, repo: str, sha: str) -> list[Json]:
         shown: list[Json] = self.act("get_check_runs", repo=repo, sha=sha)
         return shown

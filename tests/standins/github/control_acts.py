@@ -10,7 +10,7 @@ import pygit2
 
 from tests.standins.github import acts, check_acts, pull_acts
 from tests.standins.github.refusals import Refusal
-from tests.standins.github.shapes import checks, issues, pulls
+from tests.standins.github.shapes import checks, commits, issues, pulls
 from tests.standins.github.state import Repo
 from tests.standins.github.world import World
 
@@ -285,6 +285,14 @@ def get_refs(world: World, *, repo: str) -> dict[str, str]:
     return world.named(repo).store.refs()
 
 
+def get_commit(world: World, *, repo: str, sha: str) -> Json:
+    found = world.named(repo)
+    commit = found.store.commit(sha)
+    if commit is None:
+        raise Refusal(404, f"no commit {sha}")
+    return commits.git_commit(world, found, commit)
+
+
 def get_check_runs(world: World, *, repo: str, sha: str) -> list[Json]:
     found = world.named(repo)
     runs = [run for suite in found.suites for run in suite.runs if run.head_sha == sha]
@@ -303,6 +311,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         edit_issue,
         get_check_runs,
         get_comments,
+        get_commit,
         get_issue,
         get_pull,
         get_pulls,
