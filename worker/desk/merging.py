@@ -86,7 +86,14 @@ def _there(
 
 def _moved(writer: GitHubWriter, run: Run, contract: Contract, commit: str) -> Record:
     branch = run.publication.branch
-    if writer.find_branch(branch) != contract.head:
+    there = writer.find_branch(branch)
+    if there is None:
+        raise Halt(
+            Reason.CANCELLED,
+            f"Somebody deleted the branch `{branch}`, so nothing was merged. It is not made again.",
+            "Bring the branch back, or label the issue for a new start.",
+        )
+    if there != contract.head:
         raise head_moved(contract.head)
     try:
         writer.advance_branch(branch, commit, contract.head)
