@@ -11,6 +11,7 @@ from app.domain.permissions import Phase
 from app.domain.report_facts import Facts
 from app.domain.report_follow import SILENT, ending_on_pull
 from app.domain.run import Run
+from app.domain.stale import without_banner
 from app.domain.state import Kind, State
 from app.domain.two_looks import evidence_of, two_looks
 from worker.desk.intents import once
@@ -67,6 +68,8 @@ def _take_back(kit: DeskKit, run: Run) -> None:
             if view.state != "open" or (known and same_base):
                 return
             title, ours = report.not_checked(run, view.title, view.head_sha)
-            writer.update_pull(view.number, title, report.merge_body(view.body, ours))
+            writer.update_pull(
+                view.number, title, report.merge_body(without_banner(view.body), ours)
+            )
     except (Missing, Refused):
         return

@@ -11,9 +11,12 @@ from dataclasses import replace
 
 from app.domain.errors import Halt, Refused
 from app.domain.event import Event, EventKind, Person, Repository
+from app.domain.permissions import Phase
 from app.domain.ports import PullView
 from app.domain.record import ChangeRow
+from app.domain.report import alike
 from app.domain.run import BRANCH, Publication, Run
+from app.domain.stale import with_banner, without_banner
 from app.domain.state import Kind
 from app.domain.two_looks import evidence_of
 from worker.desk.front import EventDesk, Events, begin, run_for
@@ -21,6 +24,7 @@ from worker.store.rows import Opening
 
 log = logging.getLogger(__name__)
 PUSHED = "pull_request.synchronize"
+KNOWN = "known head"
 # What may have changed a pull request's head or base.
 MOVED = frozenset({PUSHED, "pull_request.edited", "pull_request.reopened"})
 
@@ -46,11 +50,28 @@ def followed(event: Event, desk: EventDesk) -> str | None:
         log.info("Change %s: its pull request could not be read: %s", change.id, unseen)
         desk.ledger.event_done(event.key, "unreadable")
         return None
-    why = _nothing_to_do(view, change, desk)
+    runs = [desk.ledger.run(one) for one in change.runs]
+    last = evidence_of([run for run in runs if run is not None])
+    why = _nothing_to_do(view, change, last, desk)
+    if last is not None and (not why or why == KNOWN):
+        known = last.publication.commit
+        body = without_banner(view.body) if why else with_banner(view.body, view.head_sha, known)
+        _say_so(asking, view, body, desk)
     if why:
         desk.ledger.event_done(event.key, why)
         return None
     return look_again(event, asking, desk)
+
+
+def _say_so(asking: Run, view: PullView, body: str, desk: EventDesk) -> None:
+    """Show at once that the evidence in the body is about another head, or again about this one."""
+    if alike(body, view.body):
+        return
+    try:
+        with desk.write(asking, Phase.PULL) as writer:
+            writer.update_pull(view.number, None, body)
+    except (Refused, Halt) as unsaid:
+        log.info("#%s: its body could not be marked: %s", view.number, unsaid)
 
 
 def look_again(event: Event, run: Run, desk: EventDesk) -> str | None:
@@ -110,7 +131,7 @@ def _matching(
     return change
 
 
-def _nothing_to_do(view: PullView, change: ChangeRow, desk: EventDesk) -> str:
+def _nothing_to_do(view: PullView, change: ChangeRow, last: Run | None, desk: EventDesk) -> str:
     """Why what is there now needs no look, "" where it does."""
     if view.state != "open":
         return "not open"
@@ -118,9 +139,7 @@ def _nothing_to_do(view: PullView, change: ChangeRow, desk: EventDesk) -> str:
         return "not our branch"
     if not change.open and not desk.ledger.reopen_change(change):
         return "another Change has begun"
-    runs = [desk.ledger.run(one) for one in change.runs]
-    last = evidence_of([run for run in runs if run is not None])
     if last is None or last.contract is None:
         return ""
     same = last.publication.commit == view.head_sha
-    return "known head" if same and last.contract.base_branch == view.base_ref else ""
+    return KNOWN if same and last.contract.base_branch == view.base_ref else ""

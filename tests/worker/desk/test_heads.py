@@ -168,6 +168,51 @@ def test_a_push_back_to_an_older_commit_of_ours_is_looked_at(town: Street) -> No
     assert run.contract.others == () and run.contract.rewritten
 
 
+def test_until_it_is_checked_the_body_says_that_it_is_stale(town: Street) -> None:
+    first = town.push(MORE)
+    checked(town, "a", MORE)
+    signed = town.body()
+    second = town.push({**MORE, "late.py": (0o100644, b"z = 3\n")})
+    run_id = str(town.told("b"))
+    assert "**Stale:**" in town.body() and second[:12] in town.body()
+    assert town.body().endswith(signed[signed.index("<!-- patchwarrant:body") :])
+    town.hub.branches[town.branch] = first  # back before anybody looked
+    town.hub.follow(town.branch)
+    run = town.carry(run_id)
+    assert run.contract is not None and run.contract.head == first
+    town.judged(run_id, MORE)
+    town.carry(run_id)
+    assert "Stale" not in town.body() and first in town.body()
+
+
+def test_a_head_that_is_the_known_one_again_takes_the_line_back(town: Street) -> None:
+    first = town.push(MORE)
+    checked(town, "a", MORE)
+    town.push(FIXED)
+    town.front.desk = replace(town.front.desk, caps=Caps(town.ledger.calls, {"issue": 0}))
+    assert town.told("b") is None and "**Stale:**" in town.body()
+    town.hub.branches[town.branch] = first
+    town.hub.follow(town.branch)
+    assert town.told("c") is None and "Stale" not in town.body()
+
+
+def test_an_update_taken_back_by_force_brings_no_older_rules_back(town: Street) -> None:
+    old, hub = town.hub.branches[town.branch], town.hub
+    rules = {".github/agent.yml": (0o100644, b"version: 1\nlimits: {turns: 3}\n")}
+    hub.commit_files("main", {**FILES, **rules})
+    run_id = str(town.say("/agent update", 60))
+    town.carry(run_id)
+    town.judged(run_id, {**FIXED, **rules})
+    assert town.carry(run_id).state is State.COMPLETE
+    hub.branches[town.branch] = old
+    hub.follow(town.branch)
+    run = town.carry(str(town.told("back")))
+    assert run.halt is not None and run.halt.reason is Reason.CONFIG_ERROR
+    assert "older" in run.halt.message and "/agent update" in run.halt.next_step
+    again = town.carry(str(town.say("/agent update", 61)))
+    assert again.contract is not None and again.contract.config.limits.turns == 3
+
+
 def test_caps_apply_and_are_said_on_the_pull_request(town: Street) -> None:
     caps = Caps(town.ledger.calls, {"issue": 1})
     town.front.desk = replace(town.front.desk, caps=caps)

@@ -17,6 +17,7 @@ from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
 from app.domain.ports import PullView
 from app.domain.run import Run
+from app.domain.stale import without_banner
 from app.domain.state import Kind, Signal
 from app.domain.two_looks import evidence_of, two_looks
 from worker.desk.authority import require_repository, require_role
@@ -127,7 +128,7 @@ def _body(kit: DeskKit, run: Run, facts: report.Facts) -> PullView:
         if view.head_sha != run.publication.commit:
             _not_yet(kit, run, view)
             _next(kit, run, view)
-        body = report.merge_body(view.body, report.pull_body(run, facts))
+        body = report.merge_body(without_banner(view.body), report.pull_body(run, facts))
         title = report.title_of_verdict(run, view.title)
         if report.alike(body, view.body) and title == view.title:
             return view

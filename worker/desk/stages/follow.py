@@ -27,10 +27,11 @@ from worker.desk.notices import sticky
 
 @dataclass(frozen=True)
 class _Known:
-    """What the ledger knows of the Change: its newest contract, the commit that its evidence is
-    about ("" without any), the commits that this app made."""
+    """What the ledger knows of the Change: its newest contract, the base that it began on, the
+    commit that its evidence is about ("" without any), the commits that this app made."""
 
     contract: Contract
+    origin: str
     before: str
     ours: frozenset[str]
 
@@ -71,7 +72,7 @@ def _known(kit: DeskKit, run: Run) -> _Known:
         )
     contract = last.contract if last is not None and last.contract else with_contract[-1]
     before = last.publication.commit if last is not None else ""
-    return _Known(contract, before, made_here(runs))
+    return _Known(contract, with_contract[0].base_commit, before, made_here(runs))
 
 
 def _open(run: Run, reader: GitHubReader) -> PullView:
@@ -126,6 +127,7 @@ def _contract(
         )
     base = newest if updates else fork
     config, source = config_at(kit, reader, base)
+    _no_older_rules(reader, known, view, base, source)
     _own_rules(kit, reader, known, view, default, source)
     others = of_others(reader.commits(base, head), known.ours)
     return replace(
@@ -146,18 +148,14 @@ def _contract(
 
 def _still_ours(reader: GitHubReader, known: _Known, head: str) -> None:
     """Whoever pushes by force may take the base away that the change was admitted on."""
-    pinned = known.contract.base_commit
-    try:
-        contained = reader.parting(pinned, head)[0] == pinned
-    except Missing:
-        contained = False
-    if not contained:
+    origin = known.origin
+    if not _contains(reader, head, origin):
         raise Halt(
             Reason.BASE_LOST,
             f"The branch's history was rewritten: {head[:12]} does not contain the base "
-            f"{pinned[:12]} that this change was made on, so it is not this app's change any more. "
+            f"{origin[:12]} that this change was made on, so it is not this app's change any more. "
             "Nothing was checked.",
-            f"Rebuild the branch on a commit that contains {pinned[:12]}, or close the pull "
+            f"Rebuild the branch on a commit that contains {origin[:12]}, or close the pull "
             "request and label the issue for a new start.",
         )
 
@@ -171,6 +169,29 @@ def _parting(reader: GitHubReader, newest: str, head: str, branch: str) -> str:
             f"The head {head[:12]} has no history in common with `{branch}`.",
             f"Build it on `{branch}`, or change the pull request's base back.",
         ) from gone
+
+
+def _contains(reader: GitHubReader, newer: str, older: str) -> bool:
+    try:
+        return reader.parting(older, newer)[0] == older
+    except Missing:
+        return False
+
+
+def _no_older_rules(
+    reader: GitHubReader, known: _Known, view: PullView, base: str, source: str
+) -> None:
+    """Whoever takes an update back by force does not get the rules of before it."""
+    last = known.contract
+    if view.base_ref != last.base_branch or source == last.config_source:
+        return
+    if not _contains(reader, base, last.base_commit):
+        raise Halt(
+            Reason.CONFIG_ERROR,
+            f"The branch stands on {base[:12]} now, whose {CONFIG_PATH} is older than that of "
+            f"{last.base_commit[:12]}, by which it was judged before.",
+            "Say `/agent update`, or merge the base: then the present rules hold.",
+        )
 
 
 def _own_rules(
@@ -195,9 +216,4 @@ def _own_rules(
 
 def _rewritten(reader: GitHubReader, before: str, head: str) -> bool:
     """Whether the commit of the evidence before is no part of the history any more."""
-    if not before:
-        return False
-    try:
-        return reader.parting(before, head)[0] != before
-    except Missing:
-        return True
+    return bool(before) and not _contains(reader, head, before)
