@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.domain.edit import Delta
+from app.domain.record import JournalEntry, Kept
+from app.domain.run import Run
 from app.domain.two_looks import TwoLooks
 
 BODY_CAP = 65_536  # characters that GitHub takes for a pull request's body or a comment
@@ -42,6 +45,37 @@ class Facts:
     looks: TwoLooks | None = None
 
 
+def kept_facts(
+    run: Run,
+    entries: Sequence[JournalEntry],
+    statement: Mapping[str, Any],
+    fetch: Callable[[str], bytes],
+    attach: Callable[[bytes], str],
+) -> Facts:
+    """What is kept of a run beside its row: `statement` is the intent of that name, `fetch` gives
+    an artifact by its digest, `attach` makes text of a bundle."""
+    lines, bundle = str(statement.get("envelopes", "")), str(statement.get("bundle", ""))
+    return Facts(
+        commit=run.publication.commit,
+        deltas=_deltas(entries),
+        logs={result.check: result.tail for result in run.results if result.tail},
+        statement=str(statement.get("envelope", "")),
+        key=str(statement.get("key", "")),
+        envelope=fetch(lines).decode() if lines else "",
+        bundle=bundle,
+        attached=attach(fetch(bundle)) if bundle else "",
+    )
+
+
+def _deltas(entries: Sequence[JournalEntry]) -> tuple[Delta, ...]:
+    """Line counts as the gate noted them from the trees; without them () and paths alone."""
+    for entry in reversed(entries):
+        noted = entry.data.get("deltas") if entry.kind is Kept.NOTE else None
+        if isinstance(noted, list):
+            return tuple(Delta(str(one[0]), *(int(part) for part in one[1:5])) for one in noted)
+    return ()
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How much of each kind is shown: characters of a log and of the model's words, rows of
@@ -56,6 +90,12 @@ class Sizes:
     line: int
     commands: int
 
+
+# What a page of its own shows, where no cap of GitHub's holds.
+WHOLE = Sizes(
+    log=20_000, words=20_000, checks=1_000, files=3_000, findings=500, ids=200, line=1_000,
+    commands=2_000,
+)  # fmt: skip
 
 # Logs are cut first, then the model's words, then lists. The last rung fits whatever the run is.
 LADDER = (

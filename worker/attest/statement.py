@@ -126,6 +126,7 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
             "assumed": ids([one[:_TEXT] for one in snapshot.assumed], room.ids)
             if snapshot
             else {"count": 0},
+            "hints": [[one.path, one.blob] for one in snapshot.hints] if snapshot else [],
         },
         "head": {
             "before": contract.before,
@@ -139,6 +140,7 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
             ),
         },
         "plan": _plan(run.plan),
+        "ci": {"held": run.ci.held, "started": len(run.ci.started)} if run.ci else {},
         "checks": _checks(run, room),
         "attempts": [
             {"gitTree": one.tree, "signature": one.signature, "standings": _standings(one.results)}

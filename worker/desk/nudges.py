@@ -27,6 +27,8 @@ def nudged(event: Event, desk: EventDesk) -> str | None:
     if event.told in MOVED:
         return followed(event, desk)
     outcome = "nothing"
+    if event.told == "installation.deleted":
+        desk.ledger.leaves(event.installation)
     if event.told == "issues.edited":
         desk.ledger.edited(event.repository.id, event.issue, event.updated_at, event.sender.login)
         outcome = "edit noted"

@@ -6,7 +6,8 @@ import gc
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
 from app.domain.errors import Fault
+from app.domain.event import Repository
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
@@ -27,9 +29,15 @@ from worker.config_file import config_of
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
+from worker.desk.github.deliveries import Deliveries
+from worker.desk.github.survey import installations, repositories
 from worker.desk.kit import DeskKit
+from worker.desk.missed import Redeliver
+from worker.desk.overdue import Overdue
+from worker.desk.pace import LONGEST_MS
 from worker.desk.progress import Progress
 from worker.desk.remains import of_update, remains
+from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
 from worker.desk.stages.certify_again import certify_again
 from worker.desk.stages.examine import examine
@@ -38,19 +46,23 @@ from worker.desk.stages.follow import follow
 from worker.desk.stages.publish import publish
 from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
-from worker.keeping import keep, lead
+from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
+from worker.store import retention
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
+from worker.store.pacing import Pacing
 from worker.store.sealing import Seal
+from worker.store.turns import Turns
 
 # What an operator's instance allows at most; a repository's configuration moves inside it.
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+TIDY = 300.0  # seconds between two looks for what is past its days
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -64,13 +76,14 @@ class Desk:
     access: Access
     tokens: Tokens
     signer: Signer
+    app: App
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
         kit = DeskKit(
             hold=hold,
-            read=self.access.read,
-            write=self.access.write,
+            read=partial(self.access.read, own=hold.own),
+            write=partial(self.access.write, own=hold.own),
             event=self.ledger.event,
             config_of=config_of,
             statements=statements,
@@ -115,8 +128,34 @@ class Desk:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
 
     def event(self, key: str) -> None:
-        """Open or answer a run for an event, and carry it on at once."""
-        desk = EventDesk(
+        """Open or answer a run for an event, and carry it on at once.
+
+        Events of one issue are handled one after the other, in the order in which they came: two
+        answers at the same moment would not see each other.
+        """
+        event = self.ledger.event(key)
+        if event is None:
+            return
+        turns = Turns(self.ledger.calls, event.repository.id, event.issue)
+        if not turns.take(token := secrets.token_hex(8), key):
+            return  # whoever has the turn rings for this one
+        try:
+            run_id = handle_event(key, self.front())
+        finally:
+            waiting = turns.passed(token)
+            if waiting:
+                self.bell.ring(Role.DESK, JOB_EVENT, waiting, f"turn-{token}-{waiting}")
+        if run_id is None:
+            return
+        run = self.ledger.run(run_id)
+        if run is not None and run.state is not State.ADMIT:
+            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
+            return
+        self.carrier().carry(run_id)
+
+    def front(self) -> EventDesk:
+        """What every event is given."""
+        return EventDesk(
             ledger=self.ledger,
             write=self.access.write,
             new_run_id=lambda: secrets.token_hex(6),
@@ -125,14 +164,12 @@ class Desk:
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
         )
-        run_id = handle_event(key, desk)
-        if run_id is None:
-            return
-        run = self.ledger.run(run_id)
-        if run is not None and run.state is not State.ADMIT:
-            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
-            return
-        self.carrier().carry(run_id)
+
+    @contextmanager
+    def repositories(self, installation: int) -> Iterator[Iterator[Repository]]:
+        """The repositories of an installation, as long as the block lasts."""
+        with self.tokens.survey(installation, self.app.mint_survey) as held:
+            yield repositories(self.app, held.token.secret)
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -174,6 +211,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     }
     bodies["keeper"] = partial(_keep, held, key)
     bodies["progress"] = partial(_show, held, key)
+    bodies["sweeper"] = partial(_sweep, held, key)
     supervise(bodies)
     return 0
 
@@ -198,8 +236,9 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
+        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
     )
-    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key))
+    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -224,7 +263,11 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Tokens of phases that are over, of processes that died."""
         desk.tokens.revoke_leftovers(ledger.now(), partial(_fetches, ledger))
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
+    def past(ledger: Ledger, _bell: Bell) -> None:
+        """Finished runs past the days that they are kept."""
+        retention.expire(ledger, held.keep_days * 86_400_000)
+
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, every(TIDY, past))
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -239,12 +282,45 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
     def shown(ledger: Ledger, _bell: Bell) -> None:
         for run_id in ledger.runs_without_end():
-            run = ledger.run(run_id)
+            run = ledger.readable(run_id)
             if run is not None:
                 progress(run)
         progress.settle()
 
     lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
+
+
+def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own as well: looks for what GitHub could not deliver, and for labelled
+    issues that nobody told of."""
+    desk = _desk(held, key)
+    redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
+    survey = Overdue(
+        desk.ledger,
+        desk.front(),
+        partial(installations, desk.app),
+        desk.repositories,
+        desk.access.client,
+    )
+
+    removed = Removed(desk.ledger, desk.app)
+
+    def erased(_ledger: Ledger, _bell: Bell) -> None:
+        removed()
+
+    def missed(_ledger: Ledger, _bell: Bell) -> None:
+        redeliver()
+
+    def overdue(_ledger: Ledger, _bell: Bell) -> None:
+        survey()
+
+    lead(
+        f"{Role.DESK}-sweeper",
+        partial(connect, held.redis_url),
+        every(held.sweep_seconds, erased),
+        every(held.sweep_seconds, missed),
+        every(held.survey_seconds, overdue),
+    )
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:

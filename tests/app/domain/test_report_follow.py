@@ -8,6 +8,7 @@ import pytest
 
 from app.domain import report
 from app.domain.check import Comparison, Failure, Standing
+from app.domain.ci import Ci
 from app.domain.commits import BranchCommit, lines, of_others
 from app.domain.contract import Contract
 from app.domain.errors import HaltRecord, Reason
@@ -158,6 +159,11 @@ def test_a_body_without_evidence_for_its_head_claims_none() -> None:
     assert title == "[not certified] Fix"
     assert "Not certified" in ours and "setup-failed" in ours and "Closes" not in ours
     assert report.merge_body("mine", ours).endswith("mine")
+
+
+def test_the_merge_holds_workflows_back_as_any_commit_of_ours() -> None:
+    text = update_message(followed(Kind.UPDATE, ci=Ci(held=True)))
+    assert text.endswith("\n\n\nAgent-Run: 0a1b2c\nskip-checks: true\n")
 
 
 def test_the_merge_commit_says_what_it_is_and_its_trailer_is_last() -> None:

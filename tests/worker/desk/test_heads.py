@@ -210,7 +210,7 @@ def test_an_update_taken_back_by_force_brings_no_older_rules_back(town: Street) 
     assert run.halt is not None and run.halt.reason is Reason.CONFIG_ERROR
     assert "older" in run.halt.message and "/agent update" in run.halt.next_step
     again = town.carry(str(town.say("/agent update", 61)))
-    assert again.contract is not None and again.contract.config.limits.turns == 3
+    assert again.contract is not None and again.contract.limits.turns == 3
 
 
 def test_caps_apply_and_are_said_on_the_pull_request(town: Street) -> None:

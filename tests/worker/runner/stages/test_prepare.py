@@ -294,3 +294,11 @@ def test_checks_that_cannot_start_end_no_look_at_peoples_work() -> None:
     world.says(lambda _files: replace(GOOD, exit_code=127))
     asked = replace(foreign(world, {"new.py": b"x = 1\n"}), kind=Kind.RECHECK)
     assert prepare(world.kit())(asked).state is State.VERIFY
+
+
+def test_what_the_base_tells_contributors_is_pinned_by_blob() -> None:
+    world = World({**World().files, "AGENTS.md": b"Use tabs.\n"})
+    world.says(lambda _files: GOOD)
+    run = prepare(world.kit())(world.run())
+    assert run.snapshot is not None
+    assert [hint.path for hint in run.snapshot.hints] == ["AGENTS.md"]
