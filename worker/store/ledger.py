@@ -421,7 +421,7 @@ class Ledger(Exchange):
         """The key of the one event that waits to have a Change's head looked at: this one, or an
         earlier one that is open still and will see what this one tells of."""
         keys = (record.push_key(change), record.EVENTS_OPEN)
-        held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, NUDGE_SECONDS))
+        held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
         return str(held.decode())
 
     def look_at_head(self, change: str, event_key: str) -> None:
