@@ -1,8 +1,8 @@
 """The one table of calls to GitHub: name -> method, path, permission; and which a phase may make.
 
-Nothing outside this table can be called: there is no merge, no dispatch, no deletion or moving of
-a ref, no author override. A phase's token holds exactly what its calls need, and
-`manifests/github-app.json` asks for exactly what all phases need together.
+Nothing outside this table can be called: there is no merge, no dispatch, no deletion of a ref, no
+moving of one but fast-forward, no author override. A phase's token holds exactly what its calls
+need, and `manifests/github-app.json` asks for exactly what all phases need together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ class Phase(StrEnum):
 
     AUTHORIZE = "authorize"  # live reads: repository, issue, role, base, configuration
     EXAMINE = "examine"  # live reads about somebody else's pull request and where it parted
+    FOLLOW = "follow"  # live reads about a Change's own pull request: its head, base and commits
     LOOK = "look"  # live reads for a command or a nudge: pull requests too
     STATUS = "status"  # reaction, labels, comments on the issue
     SURVEY = "survey"  # live listing of labelled issues that nobody told us of
@@ -85,6 +86,7 @@ CALLS: dict[str, Call] = {
     "create_tree": _send("POST", "/git/trees", "contents", "base_tree", "tree"),
     "create_commit": _send("POST", "/git/commits", "contents", "message", "tree", "parents"),
     "create_ref": _send("POST", "/git/refs", "contents", "ref", "sha"),
+    "move_ref": _send("PATCH", "/git/refs/heads/{branch}", "contents", "sha"),
     "create_pull": _send(
         "POST", "/pulls", "pull_requests", "title", "body", "head", "base", "draft"
     ),
@@ -134,6 +136,16 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "read_commit",
     ),
     Phase.EXAMINE: ("repository", "role", "pull", "ref", "file", "read_commit", "compare"),
+    Phase.FOLLOW: (
+        "repository",
+        "role",
+        "issue",
+        "pull",
+        "ref",
+        "file",
+        "read_commit",
+        "compare",
+    ),
     Phase.LOOK: ("repository", "role", "issue", "pull", "ref", "read_commit"),
     Phase.STATUS: (
         "comments",
@@ -154,6 +166,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "create_tree",
         "create_commit",
         "create_ref",
+        "move_ref",
     ),
     Phase.PULL: ("pulls", "pull", "create_pull", "update_pull", "react_inline"),
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),

@@ -245,6 +245,8 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
     installation, sender = _part(body, "installation"), _part(body, "sender")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
+    if name == "pull_request" and action == "edited" and not _retargeted(body):
+        return Ignored("its base branch is the same")  # title and body decide nothing
     label = _part(body, "label") if action == "unlabeled" else None
     if action == "unlabeled" and (label is None or _text(label, "name").lower() not in OURS):
         return Ignored("the label is none of ours")
@@ -255,8 +257,6 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
     head = _part(thread or {}, "head") if name.startswith("pull_request") else None
     if name == "pull_request_review" and not _text(head or {}, "ref").startswith(AGENT):
         return Ignored("the review is of no pull request of ours")
-    if (name, action) == ("pull_request", "edited") and not _rebased(body):
-        return Ignored("it goes into the same branch as before")
     removed = body.get("repositories_removed") or ()
     if not isinstance(removed, list | tuple):
         raise Misfit("repositories_removed is not a list")
@@ -282,7 +282,7 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
     )
 
 
-def _rebased(body: Body) -> bool:
+def _retargeted(body: Body) -> bool:
     """Whether an edit gave a pull request another base."""
     changes = _part(body, "changes")
     return changes is not None and changes.get("base") is not None

@@ -95,7 +95,7 @@ class Bystanders:
         here = view.head_repository == reader.repository()[0].id
         if here and BRANCH.fullmatch(view.head_ref):
             return True
-        changes = (published(one, self.rows) for one in reader.commits(view.number))
+        changes = (published(one, self.rows) for one in reader.pull_commits(view.number))
         theirs = {change.id: change for change in changes if change is not None}
         return any(not self._merged(reader, change) for change in theirs.values())
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, GitHubReader, GitHubWriter
 from app.domain.run import Run, branch_name
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, Kind
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
@@ -43,8 +43,10 @@ class Access:
 
     @contextmanager
     def read(self, run: Run, own: Callable[[], None] = nobody) -> Iterator[GitHubReader]:
-        """Live reads of the run's repository: about its issue, or about somebody's pull request."""
+        """Live reads of the run's repository: about its issue, about somebody's pull request, or
+        about its Change's own."""
         phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
+        phase = Phase.FOLLOW if run.kind in FOLLOWING else phase
         with self.client(run, phase, own) as client:
             yield Reader(client)
 

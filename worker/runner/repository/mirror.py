@@ -109,6 +109,10 @@ class Store:
         `IntegrityError` when `get` gives other bytes than those named."""
         return tree.build(self._repo, base, changes, get)
 
+    def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """(tree id of both trees merged, ()), or ("", the paths that conflict, sorted)."""
+        return tree.merged(self._repo, fork, ours, theirs)
+
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
         return tree.deltas(self._repo, old, new)
