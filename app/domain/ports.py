@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from app.domain.budget import Usage
 from app.domain.check import Outcome, command_digest
+from app.domain.commits import BranchCommit
 from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
@@ -48,6 +49,9 @@ class Hold(Protocol):
 
     def settle(self, dollars: int) -> None:
         """Replace this run's reservation by what was really spent."""
+
+    def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
+        """Append a paid call's entry (`Kept.MODEL`) and settle it, in one durable write."""
 
     def intent(self, key: str) -> dict[str, Any] | None:
         """The record of an external write of this run, or None: `{"done": bool, ...}`."""
@@ -114,6 +118,13 @@ class Objects(Protocol):
 
     def read(self, tree: str, path: str) -> bytes:
         """A file's bytes. Raises `Missing` for anything that is not a regular file."""
+
+    def blob(self, oid: str) -> bytes:
+        """The bytes of a blob by its id. Raises `Missing`."""
+
+    def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """(tree id of `ours` and `theirs` merged as git merges branches, both made from the tree
+        `fork`; ()), or ("", the paths that conflict, sorted)."""
 
     def build(self, base: str, changes: Iterable[Change], get: Callable[[str], bytes]) -> str:
         """The tree id of `base` plus `changes`. Raises `Refused` for what git would not keep."""
@@ -340,6 +351,9 @@ class GitHubReader(Protocol):
         """(commit where the history of two commits parted, how many commits `base` has since).
         Raises `Missing` where they have nothing in common."""
 
+    def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
+        """The commits of `head` that are no part of `base`, oldest first, all pages."""
+
 
 class ApprovalReader(GitHubReader, Protocol):
     """Live reads for an approval. All raise `Refused`/`Missing` as GitHub answers."""
@@ -347,7 +361,7 @@ class ApprovalReader(GitHubReader, Protocol):
     def reviews(self, pull: int) -> tuple[ReviewView, ...]:
         """Every submitted review, oldest first."""
 
-    def commits(self, pull: int) -> tuple[PullCommit, ...]:
+    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
         """The commits of a pull request, oldest first; at most 250, as GitHub lists them."""
 
     def compared(self, base: str, head: str) -> Compared:
@@ -380,10 +394,14 @@ class GitHubWriter(Protocol):
 
     def tree(self, base_tree: str, files: Sequence[FileWrite], expected: str) -> None: ...
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         """(commit id, verified by GitHub). No author override."""
 
     def create_branch(self, branch: str, commit: str) -> None: ...
+
+    def advance_branch(self, branch: str, commit: str, old: str) -> str:
+        """Move the branch forward from `old` to `commit`; where it is when read back. Raises
+        `Refused` (422) where that is no fast-forward or there is no such branch."""
 
     def find_branch(self, branch: str) -> str | None: ...
 

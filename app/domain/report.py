@@ -26,6 +26,7 @@ from app.domain.report_facts import (
     Facts,
     Sizes,
 )
+from app.domain.report_follow import delta, noted, origin, people, retitled, unchecked
 from app.domain.report_parts import (
     RESULTS,
     check_table,
@@ -51,12 +52,13 @@ from app.domain.report_signed import (
     statements_in,
 )
 from app.domain.run import Run
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, JUDGING, Kind
 
 __all__ = [
     "BODY_CAP",
     "Facts",
     "Marker",
+    "alike",
     "attached_in",
     "body_marker",
     "check_output",
@@ -64,6 +66,7 @@ __all__ = [
     "ending",
     "first_screen",
     "merge_body",
+    "not_checked",
     "page",
     "pull_body",
     "pull_title",
@@ -71,6 +74,7 @@ __all__ = [
     "statements_in",
     "status",
     "template",
+    "title_of_verdict",
     "uncertified",
 ]
 
@@ -127,6 +131,23 @@ def first_screen(run: Run, facts: Facts, most: int) -> str:
     return _fitting(lambda sizes: _first(run, facts, sizes, sizes.checks), most, len)
 
 
+def alike(one: str, other: str) -> bool:
+    """Equal as GitHub keeps text: line ends and the blank end do not count."""
+    return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
+
+
+def not_checked(run: Run, title: str, head: str) -> tuple[str, str]:
+    """(title, our part of the body) of a pull request whose present head could not be checked."""
+    start, end = marks(run.id)
+    return retitled(title, "[not certified] "), f"{start}\n{unchecked(run, head)}\n{end}"
+
+
+def title_of_verdict(run: Run, title: str) -> str:
+    """The title of a pull request with new evidence: what we put before it follows the verdict."""
+    passed = run.verdict is not None and run.verdict.result is Result.PASSED
+    return retitled(title, "" if passed else "[incomplete] ")
+
+
 def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
     """(title, summary, text) of the check run; summary and text each below `OUTPUT_CAP` bytes."""
     facts = replace(facts, deltas=deltas_of(run, facts))
@@ -178,6 +199,7 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     """The first screen: verdict, checks, files, spend."""
     parts = [_verdict(run, facts, sizes)]
     notes = first_looks(run.verdict.findings, sizes) if run.verdict else []
+    notes += noted(run, sizes)
     if notes:
         parts.append("  \n".join(notes))
     parts.append(check_table(run, sizes, rows))
@@ -185,7 +207,7 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     if changes:
         parts.append("  \n".join(changes))
     limits = run.contract.limits if run.contract else None
-    foreign = run.kind is Kind.VERIFY
+    foreign = run.kind in JUDGING
     files = files_line(facts.deltas, run.plan, foreign)
     parts.append(files if foreign else "  \n".join((files, spent(run.spend, limits))))
     return "\n\n".join(parts)
@@ -202,7 +224,8 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
     )
     commit = f", commit {code(facts.commit)}" if facts.commit else ""
     closing = _closing(run, verdict)
-    who = f"asked for by {code(run.requester.login)}"
+    asked_by = f"asked for by {code(run.requester.login)}"
+    who = origin(run) if run.kind in FOLLOWING else asked_by
     page = f" · [the run's page]({facts.page})" if facts.page else ""
     return (
         f"{RESULTS[verdict.result]} {said}\n\n"
@@ -220,15 +243,17 @@ def _closing(run: Run, verdict: Verdict) -> str:
 
 
 def _rest(run: Run, facts: Facts, sizes: Sizes) -> str:
-    foreign = run.kind is Kind.VERIFY
+    foreign = run.kind in JUDGING
     files = file_list(facts.deltas, run.plan, sizes, foreign)
     sections = (
         ("Look at this first", look(run, facts, sizes)),
+        ("People's commits", people(run, sizes)),
+        ("Since the evidence before", delta(facts.looks, sizes)),
         ("What was not done", wall(run, facts, sizes)),
-        ("What was asked", "" if foreign else asked(run, sizes)),
+        ("What was asked", "" if run.kind is Kind.VERIFY else asked(run, sizes)),
         ("Files" if foreign else "Files against the plan", files),
         ("How it came about", "" if foreign else history(run, sizes)),
-        ("How to go on", "" if foreign else onward(run)),
+        ("How to go on", "" if run.kind is Kind.VERIFY else onward(run)),
         ("In the model's own words", words(run, sizes)),
         ("Evidence", evidence(run, facts, sizes)),
     )

@@ -9,6 +9,7 @@ from typing import Any
 from app.domain.edit import Delta
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
+from app.domain.two_looks import TwoLooks
 
 BODY_CAP = 65_536  # characters that GitHub takes for a pull request's body or a comment
 BODY_TARGET = 60_000
@@ -28,7 +29,8 @@ class Facts:
     end of its output on the candidate, `page` the address of the run's page, `statement` the
     SHA-256 of the signed statement's envelope, `bundle` that of the file that holds everything,
     `key` the id of the key that signed, `envelope` the envelopes themselves, one a line, which go
-    into the check run, `attached` the bundle as text, which goes there where it fits.
+    into the check run, `attached` the bundle as text, which goes there where it fits, `looks` what
+    differs from the evidence before.
     """
 
     commit: str = ""
@@ -40,6 +42,7 @@ class Facts:
     envelope: str = ""
     bundle: str = ""
     attached: str = ""
+    looks: TwoLooks | None = None
 
 
 def kept_facts(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.domain.budget import NOTHING, Spend
 from app.domain.check import Check, CheckResult
+from app.domain.ci import Ci
 from app.domain.contract import Contract
 from app.domain.edit import Candidate
 from app.domain.errors import HaltRecord, Waiting
@@ -102,6 +103,7 @@ class Run:
     explained: bool = False
     model: str = ""
     prompts: str = ""  # version of the prompts
+    ci: Ci | None = None  # what was decided about the repository's own workflows, at the gate
     word: str = ""  # the command that started it (`commands.Word`), "" for the label
 
     def moved(self, signal: Signal) -> Run:

@@ -22,8 +22,14 @@ _SKIPS = re.compile(
 LATER: dict[Word, str] = {
     Word.REVISE: "change its pull request after a review comment",
     Word.CI: "start the repository's own workflows for a head that was held back",
-    Word.UPDATE: "merge the base into its branch",
 }
+
+
+# Beside a cap that kept a head from being looked at.
+NOT_LOOKED_AT = (
+    "What is on the branch now was not checked: the evidence in the body is about the commit that "
+    "it names and no other. `/agent verify` looks when the hour is over."
+)
 
 
 def mention(person: Person) -> str:
@@ -41,6 +47,23 @@ def refused(person: Person, role: str, said: str, needs: str) -> str:
     )
 
 
+def label_again(person: Person) -> str:
+    """For a label that we were never told of, on an issue whose text may be another by now."""
+    who = mention(person) if person.id else ""
+    return (
+        f"{who}this issue carries `agent:fix`, and GitHub could not tell me when that was set. "
+        "Something happened here since, so I cannot know which text was meant, and the label was "
+        "taken off. Somebody with write access sets it again to start."
+    )
+
+
+def persons_only(person: Person, said: str) -> str:
+    return (
+        f"{mention(person)}`/agent {said}` is for people: a bot may ask for a run, and steers and "
+        "approves nothing."
+    )
+
+
 def later(person: Person, word: Word) -> str:
     return (
         f"{mention(person)}`/agent {word}` is understood, but this version of Patchwarrant cannot "
@@ -54,6 +77,20 @@ def unknown(person: Person, said: str) -> str:
 
 def helped(person: Person) -> str:
     return f"{mention(person)}{help_text()}"
+
+
+def no_pull_of_mine(word: Word) -> str:
+    return (
+        f"`/agent {word}` goes on with a pull request that I opened and that is still open. There "
+        "is none here, so nothing was done."
+    )
+
+
+def not_followed(word: Word, pull: int) -> str:
+    return (
+        f"#{pull} was closed, so `/agent {word}` cannot go on with it and nothing was done. Open "
+        "it again, if its issue has not begun anew, or label the issue for a new start."
+    )
 
 
 def status(person: Person, runs: Sequence[Run], now_ms: int) -> str:

@@ -147,7 +147,7 @@ def test_reviews_with_their_commit_person_and_time(case: Case) -> None:
 def test_commits_tell_ours_from_a_persons(case: Case) -> None:
     theirs = case.push(BRANCH, "alice", {"more.py": "m = 1\n"})
     with case.weigh(case.run) as reader:
-        found = reader.commits(case.number)
+        found = reader.pull_commits(case.number)
     assert [one.sha for one in found] == [case.head, theirs]
     ours, mine = found
     assert ours.author is not None and ours.author.kind == "Bot" and ours.verified

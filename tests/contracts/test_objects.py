@@ -218,3 +218,23 @@ def test_the_tar_holds_the_files_with_extra_ones_laid_over(case: Case) -> None:
     assert links == {"link": "src/a.py"}
     assert modes["run.sh"] == 0o755
     assert modes["src/a.py"] == 0o644
+
+
+def test_trees_are_merged_or_name_what_conflicts(case: Case) -> None:
+    ours = build(case, {"src/a.py": b"a = 1\nb = 3\n", "new.py": b"n\n"})
+    theirs = build(case, {"README.md": b"# News\n", "src/b.py": None})
+    tree, clashes = case.objects.merged(case.base, ours, theirs)
+    both = {"src/a.py": b"a = 1\nb = 3\n", "new.py": b"n\n", "README.md": b"# News\n"}
+    assert (tree, clashes) == (build(case, {**both, "src/b.py": None}), ())
+    other = build(case, {"src/a.py": b"a = 1\nb = 4\n", "README.md": b"# More\n"})
+    assert case.objects.merged(case.base, ours, other) == ("", ("src/a.py",))
+    gone = build(case, {"src/a.py": None})
+    assert case.objects.merged(case.base, gone, other) == ("", ("src/a.py",))
+    assert case.objects.merged(case.base, ours, case.base) == (ours, ())
+
+
+def test_a_blob_is_read_by_its_id(case: Case) -> None:
+    link = next(one for one in case.objects.entries(case.base) if one.path == "link")
+    assert case.objects.blob(link.oid) == b"src/a.py"
+    with pytest.raises(Missing):
+        case.objects.blob("1" * 40)

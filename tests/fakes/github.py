@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from app.domain.commits import BranchCommit
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
@@ -30,7 +31,7 @@ from app.domain.ports import (
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, Kind
 
 Files = dict[str, tuple[int, bytes]]
 BOT = Person(900, "patchwarrant[bot]", "Bot")
@@ -105,7 +106,7 @@ class FakeGitHub:
     comment_reactions: set[tuple[int, str]] = field(default_factory=set)
     phases: list[Phase] = field(default_factory=list)
     reviews: dict[int, list[ReviewView]] = field(default_factory=dict)
-    authors: dict[str, Person | None] = field(default_factory=dict)
+    authors: dict[str, Person | None] = field(default_factory=dict)  # of commits, by id
     required: dict[str, frozenset[str]] = field(default_factory=dict)
     check_writes: int = 0
     clock: str = "2026-11-30T10:00:00Z"
@@ -122,6 +123,12 @@ class FakeGitHub:
         self.authors[sha] = by
         return sha
 
+    def follow(self, branch: str) -> None:
+        """Open pull requests see their head move."""
+        for number, view in self.pulls.items():
+            if view.head_ref == branch and view.state == "open":
+                self.pulls[number] = replace(view, head_sha=self.branches[branch])
+
     def open_issue(self, number: int, title: str, body: str, *labels: str) -> IssueView:
         view = IssueView(
             number, title, body, "open", False, False, labels, Person(3, "bob"), "2026-11-30"
@@ -131,7 +138,8 @@ class FakeGitHub:
 
     @contextmanager
     def read(self, run: Run) -> Iterator[GitHubReader]:
-        self.phases.append(Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE)
+        phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
+        self.phases.append(Phase.FOLLOW if run.kind in FOLLOWING else phase)
         yield FakeReader(self)
 
     @contextmanager
@@ -224,11 +232,25 @@ class FakeReader:
             raise Missing("No common ancestor between the two commits.", 404)
         return found, ours.index(found)
 
+    def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
+        self.hub.up()
+        known = set(self._history(base))
+        fresh = [one for one in self._history(head) if one not in known]
+        return tuple(
+            BranchCommit(
+                one, self.hub.authors.get(one, BOT), "Somebody", len(self.hub.commits[one].parents)
+            )
+            for one in reversed(fresh)
+        )
+
     def _history(self, commit: str) -> list[str]:
-        """First parents, newest first."""
-        line = [commit]
-        while parents := self.hub.commits[line[-1]].parents:
-            line.append(parents[0])
+        """All that a commit rests on, nearest first."""
+        line, waiting = list[str](), [commit]
+        while waiting:
+            one = waiting.pop(0)
+            if one not in line:
+                line.append(one)
+                waiting += self.hub.commits[one].parents
         return line
 
 
@@ -240,7 +262,7 @@ class FakeWeigher(FakeReader):
         self.hub.up()
         return tuple(self.hub.reviews.get(pull, ()))
 
-    def commits(self, pull: int) -> tuple[PullCommit, ...]:
+    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
         view = self.pull(pull)
         base = self._history(self.branch(view.base_ref))
         found = []
@@ -298,9 +320,9 @@ class FakeWriter:
             raise IntegrityError("another tree came out")
         self.hub.trees[expected] = made
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         self.hub.up()
-        return self.hub._commit(message, tree, (parent,), verified=True), True
+        return self.hub._commit(message, tree, parents, verified=True), True
 
     def commit_view(self, commit: str) -> CommitView:
         self.hub.up()
@@ -313,6 +335,16 @@ class FakeWriter:
         if branch in self.hub.branches:
             raise Exists("Reference already exists", 422)
         self.hub.branches[branch] = commit
+
+    def advance_branch(self, branch: str, commit: str, old: str) -> str:
+        self._ours(branch)
+        if branch not in self.hub.branches:
+            raise Refused("Reference does not exist", 422)
+        if self.hub.branches[branch] not in FakeReader(self.hub)._history(commit):
+            raise Refused("Update is not a fast forward", 422)
+        self.hub.branches[branch] = commit
+        self.hub.follow(branch)
+        return commit
 
     def find_branch(self, branch: str) -> str | None:
         self._ours(branch)

@@ -98,7 +98,7 @@ class Bystanders:
             for one in reader.pulls_with(view.head_sha)
         ):
             return True
-        changes = (published(one, self.rows) for one in reader.commits(view.number))
+        changes = (published(one, self.rows) for one in reader.pull_commits(view.number))
         theirs = {change.id: change for change in changes if change is not None}
         return any(not self._merged(reader, change) for change in theirs.values())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app.domain import plan_approval, told
-from app.domain.commands import TRIAGE, Command, Word, command_of
+from app.domain.commands import FOR_BOTS, TRIAGE, Command, Word, command_of
 from app.domain.errors import Halt, Refused, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.intake import request_of
@@ -16,10 +16,11 @@ from app.domain.ports import GitHubReader
 from app.domain.record import ChangeRow
 from app.domain.repo_config import reaches
 from app.domain.run import BRANCH, Run
-from app.domain.state import ENDS, Kind, State
+from app.domain.state import ENDS, FOLLOWING, Kind, State
 from worker.desk.authority import least_role, role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of, speak
 from worker.desk.publishing import let_publish
+from worker.desk.update_command import gone_on
 from worker.store.rows import Opening
 
 log = logging.getLogger(__name__)
@@ -83,6 +84,11 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
         text = told.refused(event.sender, role, command.said or "help", needs)
         said.reply(text, f"refused:{event.issue}:{event.sender.id}")
         desk.ledger.event_done(event.key, f"refused-role:{role}")
+        return None
+    if event.sender.kind != "User" and command.word not in FOR_BOTS:
+        text = told.persons_only(event.sender, command.said or "help")
+        said.reply(text, f"bot:{event.issue}:{event.sender.id}")
+        desk.ledger.event_done(event.key, "refused-bot")
         return None
     _acknowledge(said)
     woken = _done(said)
@@ -206,10 +212,24 @@ def _verify(said: _Said) -> str | None:
             "an issue, so nothing was done."
         )
         return None
+    if said.change is not None and said.change.pull == event.issue:
+        return _gone_on(said, Kind.RECHECK, Word.VERIFY)
     run = replace(said.asking, kind=Kind.VERIFY, word=Word.VERIFY)
     opened = begin(event, run, desk)
     new = opened is not None and opened.outcome in (Opening.NEW, Opening.KNOWN)
     return opened.run_id if opened is not None and new else None
+
+
+def _update(said: _Said) -> str | None:
+    return _gone_on(said, Kind.UPDATE, Word.UPDATE)
+
+
+def _gone_on(said: _Said, kind: Kind, word: Word) -> str | None:
+    """Go on with the pull request of ours that this is said on, or whose issue this is."""
+    woken, answer = gone_on(said.event, said.asking, said.change, said.desk, kind, word)
+    if answer:
+        said.reply(answer)
+    return woken
 
 
 def _retry(said: _Said) -> str | None:
@@ -223,6 +243,9 @@ def _retry(said: _Said) -> str | None:
         )
         return None
     last = runs[-1]
+    if last.kind in FOLLOWING and said.change is not None and said.change.open:
+        return _gone_on(said, last.kind, Word(last.word or Word.VERIFY))
+    last = next((run for run in reversed(runs) if run.kind not in FOLLOWING), last)
     again = replace(
         said.asking, kind=last.kind, word=last.word or Word.RETRY, event=last.event,
         issue=last.issue,
@@ -275,6 +298,7 @@ _DOERS: dict[Word, Callable[[_Said], str | None]] = {
     Word.PLAN: _start,
     Word.EXPLAIN: _start,
     Word.VERIFY: _verify,
+    Word.UPDATE: _update,
     Word.RETRY: _retry,
     Word.APPROVE: _approve,
     Word.PUBLISH: _publish,

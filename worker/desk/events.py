@@ -44,8 +44,7 @@ def _handled(event: Event, desk: EventDesk) -> str | None:
     if event.kind is EventKind.NUDGE:
         if desk.approvals is not None and event.told.startswith("pull_request."):
             desk.approvals.others(event, run_for(event, desk, word="approval"))
-        nudged(event, desk)
-        return None
+        return nudged(event, desk)
     if event.kind is not EventKind.ISSUE_LABELED:
         return conversed(event, desk)
     return _labeled(event, desk)

@@ -95,7 +95,7 @@ def _with_people(reader: ApprovalReader, view: PullView, facts: Facts, known: Kn
     roles = {one.id: _role(reader, one) for one in deciding(facts.reviews)}
     if not any(one.state == APPROVED for one in latest(facts.reviews)):
         return replace(facts, roles=roles)
-    commits = reader.commits(view.number)
+    commits = reader.pull_commits(view.number)
     foreign = [one for one in commits if not _ours(one, known.runs)]
     unknown = [one.sha for one in foreign if one.author is None or one.committer is None]
     if len(commits) >= LISTED:

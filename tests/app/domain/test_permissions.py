@@ -47,10 +47,12 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
             {"metadata": "read", "contents": "read", "pull_requests": "read"},
         ),
         (Phase.STATUS, {"metadata": "read", "issues": "write"}),
+        (Phase.SURVEY, {"metadata": "read", "issues": "read"}),
         (Phase.FETCH, {"metadata": "read", "contents": "read"}),
         (Phase.GIT, {"metadata": "read", "contents": "write"}),
         (Phase.PULL, {"metadata": "read", "pull_requests": "write"}),
         (Phase.EVIDENCE, {"metadata": "read", "checks": "write"}),
+        (Phase.DOCTOR, {"metadata": "read", "contents": "read"}),
         (
             Phase.WEIGH,
             {"metadata": "read", "contents": "read", "pull_requests": "read", "checks": "read"},
@@ -83,7 +85,7 @@ def test_the_table_holds_no_call_that_moves_or_deletes_work() -> None:
         if call.method == "DELETE":
             assert name == "remove_label"
         if "/git/refs" in call.path:
-            assert call.method == "POST"
+            assert call.method in {"POST", "PATCH"} and call.sends <= {"ref", "sha"}
         assert call.writes == (call.method in {"POST", "PATCH", "DELETE"})
         assert bool(call.sends) <= call.writes
         assert not (call.permission == METADATA and call.writes)
@@ -145,7 +147,7 @@ def test_the_rulesets_keep_the_app_out_of_everything_but_its_branches() -> None:
 def test_paths_name_only_parameters_that_the_client_checks() -> None:
     known = {
         "owner", "repo", "username", "number", "branch", "path", "sha", "check_run", "comment",
-        "label", "base", "head",
+        "label", "base", "head", "ruleset",
     }  # fmt: skip
     for call in CALLS.values():
         assert set(re.findall(r"{(\w+)}", call.path)) <= known

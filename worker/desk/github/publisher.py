@@ -63,9 +63,9 @@ class Publisher:
         data = self._twice(lambda: self._client.call("create_tree", body=body)).data
         _same("tree", answers.text(data, "sha"), expected)
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         """A commit without author override, so that GitHub can sign it; read back."""
-        body = {"message": self._redact(message), "tree": tree, "parents": [parent]}
+        body = {"message": self._redact(message), "tree": tree, "parents": list(parents)}
         made = answers.commit_view(
             self._twice(lambda: self._client.call("create_commit", body=body)).data
         )
@@ -75,7 +75,7 @@ class Publisher:
             raise IntegrityError(f"GitHub named a commit that is not there: {gone}") from gone
         for one in (made, view):
             _same("commit's tree", one.tree, tree)
-            _same("commit's parents", ",".join(one.parents), parent)
+            _same("commit's parents", ",".join(one.parents), ",".join(parents))
         return view.sha, view.verified
 
     def commit_view(self, commit: str) -> CommitView:
@@ -94,6 +94,23 @@ class Publisher:
         _same("new ref's commit", answers.text(data, "object", "sha"), commit)
         back = self._client.call("ref", branch=branch, settle=True).data
         _same("ref's commit", answers.text(back, "object", "sha"), commit)
+
+    def advance_branch(self, branch: str, commit: str, old: str) -> str:
+        """Move our branch forward from `old` to `commit`; where it is when read back, which is
+        another commit where somebody pushed at once. Raises `Refused`; nothing is ever forced."""
+        self._ours(branch)
+        data = self._client.call("move_ref", body={"sha": commit}, branch=branch).data
+        _same("moved ref", answers.text(data, "ref"), f"refs/heads/{branch}")
+        _same("moved ref's commit", answers.text(data, "object", "sha"), commit)
+        back = self.find_branch(branch)
+        for pause in LOOKS:
+            if back is not None and back != old:
+                return back
+            self._client.settle(pause)
+            back = self.find_branch(branch)
+        if back is None or back == old:
+            raise IntegrityError(f"GitHub moved {branch} to {commit} and shows {back} afterwards")
+        return back
 
     def find_branch(self, branch: str) -> str | None:
         """The commit that our branch points to, None where there is no such branch."""

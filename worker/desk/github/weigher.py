@@ -35,7 +35,7 @@ class Weigher(Reader):
             for one in shown
         )
 
-    def commits(self, pull: int) -> tuple[PullCommit, ...]:
+    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
         """The commits of a pull request, oldest first."""
         return tuple(
             PullCommit(

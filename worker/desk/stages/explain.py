@@ -13,7 +13,8 @@ from app.domain.ports import GitHubWriter
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop
 from app.domain.run import Run
-from app.domain.state import ENDS, Kind, State
+from app.domain.state import ENDS, FOLLOWING, Kind, State
+from worker.desk.after import told_on_pull
 from worker.desk.faults import guarded
 from worker.desk.intents import once
 from worker.desk.kit import DONE, INCOMPLETE, DeskKit, ending_label
@@ -44,6 +45,8 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
             with kit.write(run, Phase.STATUS) as writer:
                 comment = sticky(kit.hold, writer, run, kit.now())
             run = replace(run, status_comment=comment or run.status_comment)
+        elif run.kind in FOLLOWING:
+            run = told_on_pull(kit, run)
         elif not _told_by_its_draft(run):
             labels = _labels(kit, run)
             with kit.write(run, Phase.STATUS) as writer:

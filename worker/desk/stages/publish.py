@@ -240,7 +240,9 @@ def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
             run, publication=replace(run.publication, pull=view.number, pull_url=view.url)
         )
         body = report.merge_body(view.body, report.pull_body(numbered, facts))
-        return view if _alike(body, view.body) else writer.update_pull(view.number, None, body)
+        return (
+            view if report.alike(body, view.body) else writer.update_pull(view.number, None, body)
+        )
 
 
 def _unmoved(kit: DeskKit, work: _Work) -> None:
@@ -292,11 +294,6 @@ def _opened(writer: GitHubWriter, work: _Work, facts: report.Facts, template: st
 def _found(writer: GitHubWriter, work: _Work) -> Record | None:
     view = writer.find_pull(work.branch)
     return None if view is None else {"number": view.number, "url": view.url, "draft": view.draft}
-
-
-def _alike(one: str, other: str) -> bool:
-    """Equal as GitHub keeps text: line ends and the blank end do not count."""
-    return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
 
 
 def _pull_labels(run: Run) -> tuple[str, ...]:

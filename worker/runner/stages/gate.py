@@ -14,10 +14,11 @@ from app.domain.gate import NO_PLAN, Exhibits, judge
 from app.domain.policy import Rules, never, rules_of
 from app.domain.record import BLOB_CAP, Kept
 from app.domain.run import Run
-from app.domain.state import Kind, Signal
+from app.domain.state import JUDGING, Kind, Signal
 from worker.runner.stages.attempts import applies, measured
 from worker.runner.stages.check_kit import CheckKit, charged
 from worker.runner.stages.lines import free_of_secrets
+from worker.runner.stages.own_ci import started
 from worker.runner.stages.testimony import testimony
 
 
@@ -37,7 +38,7 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
             )
         rules = rules_of(contract.config)
         deltas = kit.objects.deltas(snapshot.base_tree, candidate.tree)
-        foreign = run.kind is Kind.VERIFY  # somebody else's change: told about, never withheld
+        foreign = run.kind in JUDGING  # what others made: told about, never withheld
         if not foreign:
             _free_of_blocked(deltas, rules)
             free_of_secrets(kit, snapshot.base_tree, candidate.tree, deltas)
@@ -63,7 +64,9 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
             )
         )
         _show(kit, snapshot.base_tree, candidate.tree, deltas)
-        return replace(charged(run, ms), verdict=verdict).moved(Signal.DONE)
+        pushes = run.kind not in (Kind.VERIFY, Kind.RECHECK)  # a commit of ours
+        ci = started(kit, run, contract, candidate.tree, deltas) if pushes else None
+        return replace(charged(run, ms), verdict=verdict, ci=ci).moved(Signal.DONE)
 
     return stage
 
