@@ -205,7 +205,7 @@ def _surroundings(facts: Facts) -> Standing | None:
         return Standing(
             Why.BASE_MOVED,
             f"The base moved on in files that the change touches ({_few(facts.moved)}), so the "
-            "evidence is outdated. Bring the base into the branch and have it checked again.",
+            "evidence is outdated. `/agent update` merges the base and checks that.",
         )
     if facts.shared:
         others = ", ".join(f"#{number}" for number in facts.shared[:SHOWN])

@@ -14,6 +14,7 @@ from app.domain.repo_config import CONFIG_PATH, Approval, ConfigError, RepoConfi
 from app.domain.run import Run
 from app.domain.state import Kind
 from app.domain.told import skip_directive
+from app.domain.two_looks import evidence_of, made_here
 from worker.desk.evidence import CHECK as EVIDENCE
 
 LISTED = 250  # commits of a pull request that GitHub lists at most
@@ -31,22 +32,19 @@ class Known:
 
 
 def proof_of(runs: Sequence[Run]) -> Proof | None:
-    """The newest evidence that was published; an explanation and an unfinished run have none."""
-    for run in reversed(runs):
-        there, verdict = run.publication, run.verdict
-        if run.kind is Kind.EXPLAIN or verdict is None or run.contract is None:
-            continue
-        if there.commit and there.check_run:
-            return Proof(
-                run=run.id,
-                commit=there.commit,
-                tree=verdict.tree,
-                base_branch=run.contract.base_branch,
-                base_commit=verdict.base_commit,
-                result=verdict.result,
-                wall=verdict.wall,
-            )
-    return None
+    """The newest evidence about the branch, None where none was published as a check run."""
+    run = evidence_of(runs)
+    if run is None or run.verdict is None or run.contract is None or not run.publication.check_run:
+        return None
+    return Proof(
+        run=run.id,
+        commit=run.publication.commit,
+        tree=run.verdict.tree,
+        base_branch=run.contract.base_branch,
+        base_commit=run.verdict.base_commit,
+        result=run.verdict.result,
+        wall=run.verdict.wall,
+    )
 
 
 def facts_of(
@@ -155,15 +153,14 @@ def _moved(reader: ApprovalReader, proof: Proof, view: PullView) -> tuple[tuple[
 
 
 def _ours(commit: PullCommit, runs: Sequence[Run]) -> bool:
-    """Whether we made a commit: it names the run that published exactly it (nobody can name a run
-    that is yet to come), or GitHub itself signed it for a bot and it names a run of this Change.
-    An address alone proves nothing."""
-    lines = commit.message.splitlines()
-    named = [run for run in runs if f"Agent-Run: {run.id}" in lines]
-    if any(run.publication.commit == commit.sha for run in named):
+    """Whether we made a commit: the ledger knows it, or GitHub itself signed it for a bot and it
+    names a run of this Change. An address alone proves nothing."""
+    if commit.sha in made_here(runs):
         return True
+    lines = commit.message.splitlines()
+    named = any(f"Agent-Run: {run.id}" in lines for run in runs)
     bot = commit.author is not None and commit.author.kind == "Bot"
-    return bool(named) and bot and commit.verified
+    return named and bot and commit.verified
 
 
 def _pushed(foreign: Sequence[PullCommit]) -> Iterator[Took]:

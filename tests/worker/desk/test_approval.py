@@ -189,7 +189,7 @@ def test_a_push_takes_it_back_on_both_heads(town: Town) -> None:
 def evidence_for(town: Town, head: str) -> None:
     """New evidence about a head that a person pushed, as another run of the Change brings it."""
     ledger, change = town.front.ledger, town.run.change
-    opened = replace(town.run, id="run9", change=change, state=State.PUBLISH, explained=False)
+    opened = replace(town.run, id="run9", kind=Kind.RECHECK, change=change)
     there = replace(town.run.publication, commit=head, check_run=77)
     done = replace(opened, state=State.COMPLETE, explained=True, publication=there)
     town.hub.checks.append(
@@ -284,7 +284,7 @@ def test_a_base_that_was_rewritten_or_given_away_counts_too(town: Town) -> None:
     town.tell("pull_request.edited")
     assert town.says() == ("action_required", "It goes into another branch than was checked")
     del town.hub.branches["fresh"]
-    town.tell("pull_request.edited")
+    town.approvals.look([town.run.change])
     assert town.says() == ("action_required", "Who may approve cannot be read")
 
 
@@ -380,7 +380,13 @@ def test_what_a_crash_left_unlooked_is_found(town: Town) -> None:
     town.approvals.enrol(10)
     town.approvals.pass_over()
     assert town.says() == WAITS
-    town.approvals.look(["nothing-like-it"])
+    gone = town.front.ledger.now()
+    town.rows.mark(5, "nothing-like-it", gone)
+    town.approvals.pass_over()
+    assert town.rows.due(gone + AGAIN_MS * 2, 10) == [town.run.change]
+    assert town.rows.of(5) == ["nothing-like-it", town.run.change]
+    town.tell("member.edited", issue=0, branch="", pull=False)
+    assert town.rows.of(5) == [town.run.change]
 
 
 def test_two_workers_make_one_check_run(town: Town) -> None:
@@ -531,8 +537,8 @@ def test_a_branch_of_more_commits_than_github_lists_hides_nobody(town: Town) -> 
     @contextmanager
     def long(run: Run) -> Iterator[ApprovalReader]:
         with town.hub.weigh(run) as reader:
-            commits = reader.commits(2) * LISTED
-            reader.commits = lambda _pull: commits  # type: ignore[method-assign]
+            commits = reader.pull_commits(2) * LISTED
+            reader.pull_commits = lambda _pull: commits  # type: ignore[method-assign]
             yield reader
 
     town.review("carol")
@@ -573,13 +579,18 @@ def test_evidence_is_the_newest_that_was_published(town: Town) -> None:
         replace(run, contract=None),
         replace(run, publication=Publication(branch="b", commit="c" * 40)),
         replace(run, publication=Publication()),
+        replace(run, state=State.HALTED),
+        replace(run, kind=Kind.VERIFY),
     )
     for one in nothing:
         assert proof_of([one]) is None
+    unseen = nothing[3]
+    for one in nothing:
         found = proof_of([run, one])
-        assert found is not None and found.commit == run.publication.commit
+        assert (found is None) == (one is unseen)  # newer evidence that nobody was shown
+        assert found is None or found.commit == run.publication.commit
     newer = replace(run, publication=replace(run.publication, commit="d" * 40))
-    found = proof_of([run, newer, *nothing])
+    found = proof_of([run, newer, *(one for one in nothing if one is not unseen)])
     assert found is not None and found.commit == "d" * 40
 
 
