@@ -633,3 +633,22 @@ def test_evidence_that_is_not_on_its_head_or_came_later_is_no_ground(town: Town)
     evidence.external_id = "another"
     town.tell("pull_request.reopened")
     assert town.says() == ("action_required", "The evidence is not on this head")
+
+
+def test_a_change_that_somebody_looks_at_is_left_to_them(town: Town) -> None:
+    assert town.rows.lock(town.run.change, "two", 60_000)
+    before = list(town.hub.phases)
+    town.approvals.look([town.run.change])
+    assert town.hub.phases == before
+    town.rows.unlock(town.run.change, "one")  # not its own
+    town.approvals.look([town.run.change])
+    assert town.hub.phases == before
+    town.rows.unlock(town.run.change, "two")
+    town.approvals.look([town.run.change])
+    assert len(town.hub.phases) > len(before)
+
+
+def test_finding_a_change_again_does_not_hurry_its_next_look(town: Town) -> None:
+    town.approvals.enrol(10)
+    now = town.front.ledger.now()
+    assert town.rows.due(now, 10) == [] and town.rows.due(now + AGAIN_MS, 10) == [town.run.change]
