@@ -168,6 +168,7 @@ HELP: tuple[tuple[str, str], ...] = (
     ("plan [text]", "start, and stop after the plan to ask"),
     ("approve HASH", "go on with the plan of that hash"),
     ("explain [question]", "say where the code is and what would be done; nothing is changed"),
+    ("revise WHAT", "on a pull request of mine, one of its lines or in a review: change it so"),
     ("verify", "on any pull request: run the base's checks on it and sign what they show"),
     ("status", "tell how it stands"),
     ("retry", "the last request once more"),

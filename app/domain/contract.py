@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.domain.budget import Limits
 from app.domain.repo_config import RepoConfig
+from app.domain.revision import Revision
 
 
 @dataclass(frozen=True)
@@ -52,4 +53,5 @@ class Contract:
     config_source: str
     limits: Limits
     plan_approval: bool = False  # nothing is edited before a person approved the plan
-    head: str = ""  # the commit of somebody else's pull request that is examined (kind verify)
+    head: str = ""  # the commit of the pull request that is examined or revised
+    revision: Revision | None = None  # what is asked of our own pull request (kind revise)

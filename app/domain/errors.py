@@ -54,6 +54,7 @@ class Reason(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
+    HEAD_MOVED = "head-moved"
     PLAN_UNAPPROVED = "plan-unapproved"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"

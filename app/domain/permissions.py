@@ -1,8 +1,8 @@
 """The one table of calls to GitHub: name -> method, path, permission; and which a phase may make.
 
-Nothing outside this table can be called: there is no merge, no dispatch, no deletion or moving of
-a ref, no author override. A phase's token holds exactly what its calls need, and
-`manifests/github-app.json` asks for exactly what all phases need together.
+Nothing outside this table can be called: there is no merge, no dispatch, no deletion of a ref, no
+moving of one but forward, no author override. A phase's token holds exactly what its calls need,
+and `manifests/github-app.json` asks for exactly what all phases need together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ class Phase(StrEnum):
 
     AUTHORIZE = "authorize"  # live reads: repository, issue, role, base, configuration
     EXAMINE = "examine"  # live reads about somebody else's pull request and where it parted
+    REVIEW = "review"  # live reads about our own pull request: reviews, their comments, commits
     LOOK = "look"  # live reads for a command or a nudge: pull requests too
     STATUS = "status"  # reaction, labels, comments on the issue
     FETCH = "fetch"  # the runner's one read-only token, for git over HTTPS
@@ -72,11 +73,17 @@ CALLS: dict[str, Call] = {
     "create_tree": _send("POST", "/git/trees", "contents", "base_tree", "tree"),
     "create_commit": _send("POST", "/git/commits", "contents", "message", "tree", "parents"),
     "create_ref": _send("POST", "/git/refs", "contents", "ref", "sha"),
+    "move_ref": _send("PATCH", "/git/refs/heads/{branch}", "contents", "sha"),  # forward alone
     "create_pull": _send(
         "POST", "/pulls", "pull_requests", "title", "body", "head", "base", "draft"
     ),
     "pulls": _get("/pulls", "pull_requests", "head", "state", "per_page", "page"),
     "pull": _get("/pulls/{number}", "pull_requests"),
+    "pull_commits": _get("/pulls/{number}/commits", "pull_requests", *_PAGES),
+    "pull_files": _get("/pulls/{number}/files", "pull_requests", *_PAGES),
+    "reviews": _get("/pulls/{number}/reviews", "pull_requests", *_PAGES),
+    "inline_comments": _get("/pulls/{number}/comments", "pull_requests", *_PAGES),
+    "reply": _send("POST", "/pulls/{number}/comments/{comment}/replies", "pull_requests", "body"),
     "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
     "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
     "create_check": _send(
@@ -117,6 +124,19 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "read_commit",
     ),
     Phase.EXAMINE: ("repository", "role", "pull", "ref", "file", "read_commit", "compare"),
+    Phase.REVIEW: (
+        "repository",
+        "role",
+        "issue",
+        "pull",
+        "pull_commits",
+        "pull_files",
+        "reviews",
+        "inline_comments",
+        "ref",
+        "file",
+        "read_commit",
+    ),
     Phase.LOOK: ("repository", "role", "issue", "pull", "ref", "read_commit"),
     Phase.STATUS: (
         "comments",
@@ -136,8 +156,17 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "create_tree",
         "create_commit",
         "create_ref",
+        "move_ref",
     ),
-    Phase.PULL: ("pulls", "pull", "create_pull", "update_pull", "react_inline"),
+    Phase.PULL: (
+        "pulls",
+        "pull",
+        "create_pull",
+        "update_pull",
+        "react_inline",
+        "inline_comments",
+        "reply",
+    ),
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
 }
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from app.domain.budget import Usage
 from app.domain.check import Outcome, command_digest
+from app.domain.contributors import PullCommit
 from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
@@ -120,6 +121,10 @@ class Objects(Protocol):
 
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
+
+    def merge(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Three-way, file by file, without rename detection: (tree id, ()), or ("", paths in
+        conflict)."""
 
     def diff(self, old: str, new: str) -> bytes:
         """The unified diff, for reading only."""
@@ -262,6 +267,32 @@ class CommentView:
     author: Person
 
 
+@dataclass(frozen=True)
+class ReviewView:
+    """A review as it is now; `state` in GitHub's words (COMMENTED, CHANGES_REQUESTED, …)."""
+
+    id: int
+    body: str
+    author: Person
+    state: str
+
+
+@dataclass(frozen=True)
+class InlineView:
+    """A comment on a diff. `review` is the review that it belongs to, `root` the comment that its
+    thread begins with (itself, where it is no reply); `line` is 0 for one about the whole file, and
+    `start` its first line."""
+
+    id: int
+    review: int
+    root: int
+    body: str
+    author: Person
+    path: str
+    line: int
+    start: int
+
+
 class GitHubReader(Protocol):
     """Live reads of one repository. All raise `Refused`/`Missing` as GitHub answers."""
 
@@ -278,6 +309,18 @@ class GitHubReader(Protocol):
     def comment(self, number: int) -> CommentView: ...
 
     def pull(self, number: int) -> PullView: ...
+
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+        """A pull request's commits, oldest first; GitHub lists at most 250."""
+
+    def pull_files(self, number: int) -> tuple[str, ...]:
+        """The paths that a pull request changes."""
+
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
+        """A pull request's reviews, oldest first."""
+
+    def inline_comments(self, number: int) -> tuple[InlineView, ...]:
+        """All comments on a pull request's diff, oldest first."""
 
     def message(self, commit: str) -> str:
         """A commit's message."""
@@ -317,6 +360,10 @@ class GitHubWriter(Protocol):
 
     def create_branch(self, branch: str, commit: str) -> None: ...
 
+    def advance_branch(self, branch: str, commit: str, old: str) -> str:
+        """Move the branch forward from `old` to `commit`; where it is when read back. Raises
+        `Refused` (422) where that is no fast-forward or there is no such branch."""
+
     def find_branch(self, branch: str) -> str | None: ...
 
     def commit_view(self, commit: str) -> CommitView: ...
@@ -326,6 +373,9 @@ class GitHubWriter(Protocol):
     def find_pull(self, branch: str) -> PullView | None: ...
 
     def pull_view(self, number: int) -> PullView: ...
+
+    def pull_at(self, number: int, commit: str) -> PullView:
+        """The pull request once it shows `commit` as its head, else as it is after some seconds."""
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView: ...
 
@@ -344,6 +394,9 @@ class GitHubWriter(Protocol):
 
     def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
         """Create, or edit the one that is known or carries `marker`; the comment's id."""
+
+    def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
+        """One reply with `marker` in the thread that `comment` began, made or found; its id."""
 
     def add_labels(self, issue: int, labels: Sequence[str]) -> None: ...
 

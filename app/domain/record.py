@@ -83,6 +83,19 @@ def edited_key(repository: int, issue: int) -> str:
     return f"pw:edited:{repository}:{issue}"
 
 
+WAITS = "pw:waits"  # set: ids of Changes whose review comments wait for a run
+
+
+def waits_key(change: str) -> str:
+    """Sorted set: event key -> when it was written, of review comments that wait for their turn."""
+    return f"pw:waits:{change}"
+
+
+def taken_key(change: str) -> str:
+    """Set: event keys of review comments that a run took up; goes after a while."""
+    return f"pw:taken:{change}"
+
+
 def taken_off_key(repository: int, issue: int) -> str:
     """When we took the trigger's label off an issue last, Redis ms; goes after a while."""
     return f"pw:taken-off:{repository}:{issue}"

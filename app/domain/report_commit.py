@@ -7,6 +7,7 @@ import textwrap
 
 from app.domain.evidence import Result
 from app.domain.run import Run
+from app.domain.state import Kind
 from app.domain.text import clean
 
 TITLE = 120
@@ -45,6 +46,8 @@ def pull_title(run: Run) -> str:
 def commit_message(run: Run) -> str:
     """Subject, the plan's summary, what was checked; trailers last, `Agent-Run` the very last."""
     title = plain(run.contract.request.title, TITLE) if run.contract else ""
+    if run.kind is Kind.REVISE and run.plan is not None:
+        title = f"Revise: {plain(run.plan.summary, TITLE)}"
     tail = f" (for #{run.issue})"
     room = SUBJECT - len(tail)
     subject = title or "Change as asked in the issue"

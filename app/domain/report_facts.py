@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain.edit import Delta
+from app.domain.since import Since
 
 BODY_CAP = 65_536  # characters that GitHub takes for a pull request's body or a comment
 BODY_TARGET = 60_000
@@ -25,7 +26,8 @@ class Facts:
     end of its output on the candidate, `page` the address of the run's page, `statement` the
     SHA-256 of the signed statement's envelope, `bundle` that of the file that holds everything,
     `key` the id of the key that signed, `envelope` the envelopes themselves, one a line, which go
-    into the check run, `attached` the bundle as text, which goes there where it fits.
+    into the check run, `attached` the bundle as text, which goes there where it fits. Of a revision
+    `since` is the delta against the previous head, `lines` thread → what of it was changed.
     """
 
     commit: str = ""
@@ -37,6 +39,8 @@ class Facts:
     envelope: str = ""
     bundle: str = ""
     attached: str = ""
+    since: Since | None = None
+    lines: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,8 @@ def onward(run: Run) -> str:
         "Review it as you would any change. Merging is yours: this app never merges.",
         "Push commits to this branch if something small is missing. The evidence is about the "
         "tree named above and about no other.",
+        "To have something changed, comment `/agent revise` and what you want: here, on a line of "
+        "the diff, or in a review.",
         f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
         "label `agent:fix` on it again.",
     ]

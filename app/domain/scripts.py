@@ -88,7 +88,8 @@ return redis.call('HSETNX', KEYS[1], 'outcome', ARGV[2])
 
 # One open Change an issue, one active run a Change. KEYS: event row, run row, issue, due, runs,
 # open events; ARGV: run id, JSON, schema, role, state, event key, expected Change ("" = none),
-# prefix of Change rows, prefix of run rows, repository, issue, branch.
+# prefix of Change rows, prefix of run rows, repository, issue, branch, whether the run goes on with
+# the Change's pull request (1), which then has to be there.
 OPEN_RUN = (
     _NOW
     + """
@@ -105,8 +106,9 @@ if id ~= '' then
   if c[1] and c[1] ~= '' then
     return {'active', c[1], id, c[2], redis.call('HGET', ARGV[9] .. c[1], 'waiting') or ''}
   end
-  if c[2] and c[2] ~= '0' then return {'pull', '', id, c[2], ''} end
+  if c[2] and c[2] ~= '0' and ARGV[13] ~= '1' then return {'pull', '', id, c[2], ''} end
 end
+if ARGV[13] == '1' and id == '' then return {'closed', '', '', '0', ''} end
 if id ~= wanted then return {'again', id} end
 redis.call('HSET', KEYS[2], 'v', ARGV[3], 'rev', '1', 'fence', '0', 'data', ARGV[2],
   'state', ARGV[5], 'role', ARGV[4], 'waiting', '', 'change', id == '' and run or id,
@@ -252,6 +254,28 @@ redis.call('ZADD', KEYS[2], text(at), ARGV[1])
 return 1
 """
 )
+
+# A review comment waits for its turn, once, in the order in which comments were written. KEYS:
+# waiting, taken, Changes with waiting ones; ARGV: event key, when it was written, Change. Answer:
+# how many wait, 0 where a run took this one up already.
+WAIT_TURN = """
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 0 end
+redis.call('ZADD', KEYS[1], 'NX', ARGV[2], ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[3])
+return redis.call('ZCARD', KEYS[1])
+"""
+
+# A run took review comments up: they wait no longer. KEYS as above; ARGV: Change, seconds that it
+# is remembered, then the event keys.
+TAKEN = """
+for i = 3, #ARGV do
+  redis.call('ZREM', KEYS[1], ARGV[i])
+  redis.call('SADD', KEYS[2], ARGV[i])
+end
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('SREM', KEYS[3], ARGV[1]) end
+return 1
+"""
 
 # Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due; ARGV: run id,
 # first pause in ms (doubled with each wake-up that nobody answered, 32-fold at most).

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from app.domain.contributors import PullCommit
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
@@ -20,8 +21,10 @@ from app.domain.ports import (
     FileWrite,
     GitHubReader,
     GitHubWriter,
+    InlineView,
     IssueView,
     PullView,
+    ReviewView,
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
@@ -98,6 +101,9 @@ class FakeGitHub:
     reactions: set[tuple[int, str]] = field(default_factory=set)
     comment_reactions: set[tuple[int, str]] = field(default_factory=set)
     phases: list[Phase] = field(default_factory=list)
+    reviews: list[ReviewView] = field(default_factory=list)
+    inline: list[InlineView] = field(default_factory=list)
+    authors: dict[str, Person] = field(default_factory=dict)  # commit -> who made it
 
     def commit_files(self, branch: str, files: Files, message: str = "Files") -> str:
         """A person's commit with exactly these files on `branch`; its id."""
@@ -105,8 +111,15 @@ class FakeGitHub:
         self.trees[tree] = dict(files)
         parent = self.branches.get(branch)
         sha = self._commit(message, tree, (parent,) if parent else (), verified=False)
-        self.branches[branch] = sha
+        self.move(branch, sha)
         return sha
+
+    def move(self, branch: str, sha: str) -> None:
+        """The branch at a commit, and open pull requests of it with it."""
+        self.branches[branch] = sha
+        for number, view in self.pulls.items():
+            if view.head_ref == branch and view.state == "open":
+                self.pulls[number] = replace(view, head_sha=sha)
 
     def open_issue(self, number: int, title: str, body: str, *labels: str) -> IssueView:
         view = IssueView(
@@ -117,7 +130,8 @@ class FakeGitHub:
 
     @contextmanager
     def read(self, run: Run) -> Iterator[GitHubReader]:
-        self.phases.append(Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE)
+        phases = {Kind.VERIFY: Phase.EXAMINE, Kind.REVISE: Phase.REVIEW}
+        self.phases.append(phases.get(run.kind, Phase.AUTHORIZE))
         yield FakeReader(self)
 
     @contextmanager
@@ -126,7 +140,7 @@ class FakeGitHub:
         yield FakeWriter(self, branch_name(run.issue, run.change))
 
     def next_id(self) -> int:
-        return 1_000 + len(self.comments) + len(self.checks) + len(self.pulls)
+        return 1_000 + sum(map(len, (self.comments, self.checks, self.pulls, self.inline)))
 
     def _commit(self, message: str, tree: str, parents: tuple[str, ...], *, verified: bool) -> str:
         text = f"{message}\0{tree}\0{parents}\0{len(self.commits)}"
@@ -171,6 +185,30 @@ class FakeReader:
         if number not in self.hub.pulls:
             raise Missing("Not Found", 404)
         return self.hub.pulls[number]
+
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+        view = self.pull(number)
+        base = self._history(self.hub.branches[view.base_ref])
+        mine = [one for one in self._history(view.head_sha) if one not in base]
+        return tuple(
+            PullCommit(one, who, who, self.hub.commits[one].message.partition("\n")[0])
+            for one in reversed(mine)
+            for who in [self.hub.authors.get(one, BOT)]
+        )
+
+    def pull_files(self, number: int) -> tuple[str, ...]:
+        view = self.pull(number)
+        parted, _ = self.parting(self.hub.branches[view.base_ref], view.head_sha)
+        old, new = (self.hub.trees[self.tree_of(one)] for one in (parted, view.head_sha))
+        return tuple(sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p)))
+
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
+        self.pull(number)
+        return tuple(self.hub.reviews)
+
+    def inline_comments(self, number: int) -> tuple[InlineView, ...]:
+        self.pull(number)
+        return tuple(self.hub.inline)
 
     def message(self, commit: str) -> str:
         self.hub.up()
@@ -246,6 +284,15 @@ class FakeWriter:
             raise Exists("Reference already exists", 422)
         self.hub.branches[branch] = commit
 
+    def advance_branch(self, branch: str, commit: str, old: str) -> str:
+        self._ours(branch)
+        if branch not in self.hub.branches:
+            raise Refused("Reference does not exist", 422)
+        if self.hub.branches[branch] not in FakeReader(self.hub)._history(commit):
+            raise Refused("Update is not a fast forward", 422)
+        self.hub.move(branch, commit)
+        return commit
+
     def find_branch(self, branch: str) -> str | None:
         self._ours(branch)
         return self.hub.branches.get(branch)
@@ -282,6 +329,9 @@ class FakeWriter:
         if number not in self.hub.pulls:
             raise Missing("Not Found", 404)
         return self.hub.pulls[number]
+
+    def pull_at(self, number: int, commit: str) -> PullView:
+        return self.pull_view(number)
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
         view = self.pull_view(number)
@@ -333,6 +383,20 @@ class FakeWriter:
             self.hub.comments.append(found)
         found.body = body
         return found.id
+
+    def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
+        self.pull_view(pull)
+        if marker not in body:
+            raise ForbiddenCall("no marker")
+        root = next((one for one in self.hub.inline if one.id == comment), None)
+        if root is None or root.root != root.id:
+            raise Missing("Not Found", 404)
+        for one in self.hub.inline:
+            if marker in one.body and one.author == BOT:
+                return one.id
+        made = replace(root, id=self.hub.next_id(), review=0, body=body, author=BOT)
+        self.hub.inline.append(made)
+        return made.id
 
     def add_labels(self, issue: int, labels: Sequence[str]) -> None:
         self.hub.up()

@@ -15,6 +15,8 @@ from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
 from worker.desk.tokens import Tokens
 
+READS = {Kind.VERIFY: Phase.EXAMINE, Kind.REVISE: Phase.REVIEW}
+
 
 @dataclass
 class Access:
@@ -34,7 +36,7 @@ class Access:
     @contextmanager
     def read(self, run: Run) -> Iterator[GitHubReader]:
         """Live reads of the run's repository: about its issue, or about somebody's pull request."""
-        phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
+        phase = READS.get(run.kind, Phase.AUTHORIZE)
         with self._client(run, phase) as client:
             yield Reader(client)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.domain import report
+from app.domain import report, since
 from app.domain.contract import Contract
 from app.domain.edit import Candidate, Delta
 from app.domain.errors import IntegrityError
@@ -73,6 +73,8 @@ def facts_of(kit: DeskKit, run: Run) -> report.Facts:
         envelope=kit.hold.get(lines).decode() if lines else "",
         bundle=bundle,
         attached=kit.attach(kit.hold.get(bundle)) if bundle else "",
+        since=_since(kit, run),
+        lines=_lines(kit),
     )
 
 
@@ -83,6 +85,24 @@ def _deltas(kit: DeskKit) -> tuple[Delta, ...]:
         if isinstance(noted, list):
             return tuple(Delta(str(one[0]), *(int(part) for part in one[1:5])) for one in noted)
     return ()
+
+
+def _since(kit: DeskKit, run: Run) -> since.Since | None:
+    """The delta against the head that the run's edits stand on, as the gate noted it."""
+    for entry in reversed(kit.hold.entries()):
+        told = since.of_note(entry.data) if entry.kind is Kept.NOTE else None
+        if told is not None and told.head == run.onto:
+            return told
+    return None
+
+
+def _lines(kit: DeskKit) -> dict[str, str]:
+    """What of each review thread was changed, as the gate noted it last."""
+    for entry in reversed(kit.hold.entries()):
+        noted = entry.data.get("thread_lines") if entry.kind is Kept.NOTE else None
+        if isinstance(noted, dict):
+            return {str(name): str(word) for name, word in noted.items()}
+    return {}
 
 
 def shown(kit: DeskKit, run: Run, facts: report.Facts) -> int:

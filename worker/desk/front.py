@@ -48,6 +48,12 @@ class Events(Protocol):
 
     def open_change(self, repository: int, issue: int) -> ChangeRow | None: ...
 
+    def wait_turn(self, change: str, event_key: str) -> int: ...
+
+    def waiting(self, change: str) -> list[str]: ...
+
+    def taken(self, change: str, event_keys: Sequence[str]) -> None: ...
+
     def close_change(self, change: ChangeRow) -> bool: ...
 
     def taking_off(self, repository: int, issue: int) -> None: ...
@@ -124,7 +130,7 @@ def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
         desk.ledger.event_done(event.key, f"refused-cap:{full}")
         return None
     opened = desk.ledger.open_run(event.key, run)
-    if desk.caps and opened.outcome in (Opening.ACTIVE, Opening.PULL):
+    if desk.caps and opened.outcome in (Opening.ACTIVE, Opening.PULL, Opening.CLOSED):
         desk.caps.give_back(whose, event.key)
     return opened
 
@@ -175,6 +181,7 @@ def note_of(opened: Opened) -> tuple[str, str]:
         return (
             f"<!-- patchwarrant:pull:{opened.change} -->",
             f"This issue has an open pull request of mine already: #{opened.pull}. "
+            "To have it changed, comment `/agent revise` and what you want there. "
             f"For a new start close it and set the label `{FIX_LABEL}` again.",
         )
     waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""

@@ -17,7 +17,7 @@ from app.domain.errors import Fault
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import OWNER, Kind, Role, State
+from app.domain.state import ENDS, OWNER, Kind, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
@@ -34,8 +34,11 @@ from worker.desk.stages.admit import admit
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
 from worker.desk.stages.publish import publish
+from worker.desk.stages.readmit import readmit
+from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
+from worker.desk.turns import Turns
 from worker.keeping import keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
@@ -62,6 +65,7 @@ class Desk:
     access: Access
     tokens: Tokens
     signer: Signer
+    turns: Turns
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -85,11 +89,16 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
+            earlier=partial(_earlier, self.ledger),
+            waiting=self.ledger.waiting,
+            taken=self.ledger.taken,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
             return Crew(stages=foreign, explain=explain(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
+        if run.kind is Kind.REVISE:
+            stages = {State.ADMIT: readmit(kit), State.PUBLISH: renew(kit)}
         return Crew(stages=stages, explain=explain(kit), salvage=remains(kit))
 
     def carrier(self) -> Carrier:
@@ -103,6 +112,13 @@ class Desk:
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run; where it ended, the review comments that waited for it have their turn."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.state in ENDS and run.explained:
+            self.turns(run.change)
 
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
@@ -125,7 +141,7 @@ class Desk:
         if run is not None and run.state is not State.ADMIT:
             self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
             return
-        self.carrier().carry(run_id)
+        self.carry(run_id)
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -192,14 +208,16 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
     )
-    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key))
+    bell = Bell(redis)
+    turns = Turns(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
+    return Desk(held, ledger, bell, access, tokens, Signer.load(held.signing_key), turns)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     desk = _desk(held, key)
     jobs.install(
         event=desk.event,
-        run=lambda run_id: desk.carrier().carry(run_id),
+        run=desk.carry,
         token=desk.token,
     )
     listen(Role.DESK, partial(connect, held.redis_url))
@@ -217,7 +235,11 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Tokens of phases that are over, of processes that died."""
         desk.tokens.revoke_leftovers(ledger.now(), partial(_fetches, ledger))
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
+    def turns(_ledger: Ledger, _bell: Bell) -> None:
+        """Review comments that waited for a run which ended."""
+        desk.turns.sweep()
+
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns)
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -247,12 +269,20 @@ def _newest(ledger: Ledger, run_id: str) -> Run | None:
     return run if change is not None and change.runs[-1] == run_id else None
 
 
+def _earlier(ledger: Ledger, run: Run) -> tuple[Run, ...]:
+    """The other runs of a run's Change, oldest first."""
+    change = ledger.change(run.change)
+    found = [ledger.run(one) for one in (change.runs if change else ()) if one != run.id]
+    return tuple(one for one in found if one is not None)
+
+
 def _fetches(ledger: Ledger, run_id: str) -> bool:
-    """Whether the run may be fetching: it has a live lease, and prepare alone fetches."""
+    """Whether the run may be fetching: it has a live lease and is where one fetches (the gate does
+    where a revision's head moved)."""
     try:
         row = ledger.row(run_id)
     except Fault:
         return True  # a row that cannot be read now: nobody takes its token on a guess
     if row is None or row.lease <= ledger.now():
         return False
-    return row.run.state is State.PREPARE
+    return row.run.state in (State.PREPARE, State.GATE)

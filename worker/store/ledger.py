@@ -6,7 +6,7 @@ longer than `patience`, or cannot write. All times are Redis milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
 from app.domain.run import Run, branch_name
-from app.domain.state import ENDS, OWNER, Role, State
+from app.domain.state import ENDS, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
 from worker.store.exchange import Exchange
@@ -28,6 +28,8 @@ GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
 TRIGGERS = 200  # open events that are looked through for a newer trigger
 RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
+
+TAKEN_SECONDS = 90 * 86_400  # that a review comment which a run took up is remembered
 
 NUDGE = "nudge:"
 NUDGE_SECONDS = 7 * 86_400
@@ -93,8 +95,9 @@ class Ledger(Exchange):
     def open_run(self, event_key: str, run: Run) -> Opened:
         """Open `run` for an event: one open Change an issue, one active run a Change.
 
-        `run.change` is set here. Called again after a crash it answers `known`. With `new` and
-        `known` the event has its outcome. Raises `Missing` when there is no such event.
+        A revision goes on with the pull request of the issue's open Change; without one the answer
+        is `closed`. `run.change` is set here. Called again after a crash it answers `known`. With
+        `new` and `known` the event has its outcome. Raises `Missing` when there is no such event.
         """
         repository, wanted = run.repository.id, ""
         keys = (
@@ -123,6 +126,7 @@ class Ledger(Exchange):
                     repository,
                     run.issue,
                     branch_name(run.issue, run.id),
+                    int(run.kind is Kind.REVISE),
                 ),
             )
             outcome, *rest = (part.decode() for part in answer)
@@ -385,6 +389,31 @@ class Ledger(Exchange):
         """Its pull request was closed: the next label begins a new Change."""
         keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
         return bool(self.calls.script(scripts.CLOSE_CHANGE, keys, (change.id,)))
+
+    # -- review comments that wait for their turn
+
+    def wait_turn(self, change: str, event_key: str) -> int:
+        """Let a review comment wait for the Change's next run; how many wait now, 0 where a run
+        took this one up before."""
+        words = (event_key, self.heard(event_key), change)
+        return int(self.calls.script(scripts.WAIT_TURN, self._turns(change), words))
+
+    def waiting(self, change: str) -> list[str]:
+        """Event keys of the comments that wait, in the order in which they were written."""
+        return [key.decode() for key in self.calls.command("ZRANGE", self._turns(change)[0], 0, -1)]
+
+    def taken(self, change: str, event_keys: Sequence[str]) -> None:
+        """A run took these comments up, or they were refused: they wait no longer."""
+        words: list[str | int] = [change, TAKEN_SECONDS, *event_keys]
+        self.calls.script(scripts.TAKEN, self._turns(change), words)
+
+    def changes_waiting(self) -> list[str]:
+        """Ids of Changes with comments that wait."""
+        return sorted(one.decode() for one in self.calls.command("SMEMBERS", record.WAITS))
+
+    @staticmethod
+    def _turns(change: str) -> tuple[str, str, str]:
+        return record.waits_key(change), record.taken_key(change), record.WAITS
 
     def _fields(self, key: str, *names: str) -> list[Any]:
         return list(self.calls.command("HMGET", key, *names))

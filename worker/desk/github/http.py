@@ -103,7 +103,7 @@ class Client:
         `Unavailable`, `Uncertain`, `Halt(INSTALLATION)`.
         """
         call = _allowed(name, self.phase, body, ask)
-        self._bound(name, body, ask)
+        self._bound(name, body, ask, path)
         where = self._path(call, path)
         settling = list(SETTLE_WAITS) if settle else []
         while True:
@@ -179,11 +179,16 @@ class Client:
         return call.path.format(owner=owner, repo=repo, **parts)
 
     def _bound(
-        self, name: str, body: Mapping[str, Any] | None, ask: Mapping[str, str | int] | None
+        self,
+        name: str,
+        body: Mapping[str, Any] | None,
+        ask: Mapping[str, str | int] | None,
+        path: Mapping[str, str | int],
     ) -> None:
         """The one ref: nothing is created, opened or looked up under another name."""
         asked = {
             "create_ref": ("ref", f"refs/heads/{self.branch}", body),
+            "move_ref": ("branch", self.branch, path),
             "create_pull": ("head", self.branch, body),
             "pulls": ("head", f"{self.repository.owner}:{self.branch}", ask),
         }.get(name)

@@ -41,7 +41,7 @@ class CheckKit:
     """Made once for each held run. `fetch` hands out (url, token) of the run's repository for the
     length of a `with`; `config_of` reads the bytes of the configuration file (`ConfigError`).
     `draw` gives new random hexadecimal digits (at least 24), `knows` says whether a text holds one
-    of this process's own secrets."""
+    of this process's own secrets; `earlier` gives a run of the ledger by its id."""
 
     hold: Hold
     objects: Objects
@@ -51,6 +51,7 @@ class CheckKit:
     config_of: Callable[[bytes], RepoConfig]
     draw: Callable[[], str]
     knows: Callable[[str], bool]
+    earlier: Callable[[str], Run | None] = lambda _run: None
 
 
 def baseline_of(run: Run, check: Check) -> CheckResult | None:

@@ -31,8 +31,10 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
             raise LookupError("a run without a contract cannot be prepared")
         tree, head = _fetched(kit, run, contract)
         kit.objects.validate(tree)
-        if head:  # somebody else's pull request is the candidate
+        if head:
             _valid_head(kit, head)
+        revises = run.kind is Kind.REVISE
+        if head and not revises:  # somebody else's pull request is the candidate
             run = replace(run, candidate=candidate_of(kit.objects, tree, head))
         entries = kit.objects.entries(tree)
         config = _config(kit, contract, tree, entries)
@@ -43,7 +45,10 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
             snapshot = Snapshot(tree, image, profile, (), ())
             return replace(run, snapshot=snapshot).moved(Signal.DONE)
         image, told = set_up(kit, run.id, config, tree, entries, image)
-        run = replace(run, snapshot=Snapshot(tree, image, profile, checks, (*assumed, *told)))
+        snapshot = Snapshot(tree, image, profile, checks, (*assumed, *told))
+        if revises:  # its edits begin at the head; what they are compared with is the base
+            snapshot = replace(snapshot, head_tree=head, head=contract.head)
+        run = replace(run, snapshot=snapshot)
         run = _baseline(kit, run, tree, image, checks)
         if run.kind is not Kind.VERIFY:  # somebody else's change costs no model call
             some_check_starts(checks, run.baseline)
@@ -53,7 +58,7 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
 
 
 def _fetched(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str]:
-    """Trees of the base and of somebody else's head, "" where the contract names none. GitHub
+    """Trees of the base and of a pull request's head, "" where the contract names none. GitHub
     serves a fork's head from the repository that its pull request is in."""
     name = "base commit", contract.base_commit
     try:
