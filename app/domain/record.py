@@ -101,6 +101,16 @@ def taken_off_key(repository: int, issue: int) -> str:
     return f"pw:taken-off:{repository}:{issue}"
 
 
+def turn_key(repository: int, issue: int) -> str:
+    """Whose event of an issue is being handled; goes after a while."""
+    return f"pw:turn:{repository}:{issue}"
+
+
+def waiting_key(repository: int, issue: int) -> str:
+    """List of event keys that wait for their turn at an issue; goes after a while."""
+    return f"pw:turn:{repository}:{issue}:waiting"
+
+
 def request_key(request: str) -> str:
     """A question that one role puts to another; goes when it is taken."""
     return f"pw:request:{request}"

@@ -41,6 +41,7 @@ from app.domain.environment_config import (
     read_services,
     read_setup,
 )
+from app.domain.pull_request_config import AS_USUAL, PullRequestConfig, read_pull_request
 
 TESTS = "{tests}"  # the item of a selector that stands for the test ids
 
@@ -114,6 +115,7 @@ class RepoConfig:
     egress: tuple[str, ...] = ()
     plan_approval: bool = False
     roles: Roles = Roles()
+    pull_request: PullRequestConfig = AS_USUAL
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -133,6 +135,7 @@ KEYS = (
     "egress",
     "plan_approval",
     "roles",
+    "pull_request",
 )
 CHECK_KEYS = (
     "name",
@@ -170,7 +173,6 @@ NOT_YET = (
     "publish",
     "ci",
     "ready",
-    "pull_request",
 )
 
 _KEY_LINE = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
@@ -198,6 +200,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
+        pull_request=read_pull_request(mapping.get("pull_request", {})),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app.domain.evidence import Result, Verdict
-from app.domain.markdown import code, cut, inline
+from app.domain.markdown import bullets, code, cut, inline
 from app.domain.report_annotations import remarks
 from app.domain.report_comment import ending, not_certified, status
 from app.domain.report_commit import commit_message, pull_title
@@ -22,6 +22,7 @@ from app.domain.report_facts import (
     LADDER,
     OUTPUT_CAP,
     TEXT_LEAST,
+    WHOLE,
     Facts,
     Sizes,
 )
@@ -47,6 +48,7 @@ from app.domain.report_revision import (
 )
 from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
 from app.domain.report_signed import (
+    OURS,
     START,
     Marker,
     attached_in,
@@ -70,6 +72,7 @@ __all__ = [
     "commit_message",
     "ending",
     "merge_body",
+    "page",
     "pull_body",
     "pull_title",
     "remarks",
@@ -78,6 +81,7 @@ __all__ = [
     "revised",
     "statements_in",
     "status",
+    "template",
     "thread_marker",
     "uncertified",
 ]
@@ -113,6 +117,11 @@ def merge_body(existing: str, ours: str) -> str:
     return f"{before}{ours}{joint}{after}"
 
 
+def template(text: str) -> str:
+    """A repository's own template, to stand below our part: nothing in it can pass for ours."""
+    return cut(OURS.sub("<!-- ", text.replace("\r\n", "\n")).strip(), BODY_CAP - BODY_TARGET - 500)
+
+
 def uncertified(run: Run, title: str, head: str) -> tuple[str, str]:
     """(title, our part of the body) of a pull request that shows another commit than was checked;
     it closes no issue."""
@@ -138,6 +147,19 @@ def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
     room = OUTPUT_CAP - _bytes(signed) - _bytes(attached)
     text = _fitting(lambda sizes: _rest(run, facts, sizes), room, _bytes)
     return title, summary or over, (text or over) + signed + attached
+
+
+def page(run: Run, facts: Facts) -> str:
+    """The whole report as Markdown, for a page of its own: nothing is cut to fit GitHub."""
+    facts = replace(facts, deltas=deltas_of(run, facts))
+    notes = [
+        f"{code(f'{one.path}:{one.line}', 400)} {one.level}: {inline(one.title, 200)}"
+        for one in remarks(run, facts)
+    ]
+    places = f"\n\n## At file and line\n\n{bullets(notes, len(notes))}" if notes else ""
+    return f"{_first(run, facts, WHOLE, WHOLE.checks)}\n\n{_rest(run, facts, WHOLE)}{places}" + (
+        statements(facts)
+    )
 
 
 def _bytes(text: str) -> int:

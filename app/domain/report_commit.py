@@ -13,6 +13,8 @@ from app.domain.text import clean
 TITLE = 120
 SUBJECT = 72
 PROSE = 1_500
+LONGEST = 220  # characters; GitHub takes 256, and a word about its state may come in front
+TITLED = "Agent fix for #{issue}: {title}"
 
 _DIRECTIVE = re.compile(
     r"(?i)\[\s*(?:skip[ _-]+(?:ci|actions|checks|build|travis|circle)|(?:ci|actions|no)[ _-]+"
@@ -20,6 +22,7 @@ _DIRECTIVE = re.compile(
     r"|\bskip-checks\b\s*:?\s*(?:true)?"
 )
 _TRAILER = re.compile(r"(?i)\b((?:[a-z]+-)+[a-z]+)\s*:(?=\s|$)")
+_FIELD = re.compile(r"\{(?:issue|title)\}")
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 
 
@@ -39,7 +42,9 @@ def plain(text: str, size: int) -> str:
 def pull_title(run: Run) -> str:
     """The pull request's title; an incomplete draft says so first."""
     title = plain(run.contract.request.title, TITLE) if run.contract else ""
-    whole = f"Agent fix for #{run.issue}: {title or 'as asked in the issue'}"
+    pattern = run.contract.config.pull_request.title if run.contract else ""
+    parts = {"{issue}": str(run.issue), "{title}": title or "as asked in the issue"}
+    whole = _FIELD.sub(lambda found: parts[found.group()], pattern or TITLED)[:LONGEST]
     return whole if _passed(run) else f"[incomplete] {whole}"
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.domain.edit import Delta
-from app.domain.since import Since
+from app.domain.record import JournalEntry, Kept
+from app.domain.run import Run
+from app.domain.since import Since, of_note
 
 BODY_CAP = 65_536  # characters that GitHub takes for a pull request's body or a comment
 BODY_TARGET = 60_000
@@ -43,6 +46,57 @@ class Facts:
     lines: Mapping[str, str] = field(default_factory=dict)
 
 
+def kept_facts(
+    run: Run,
+    entries: Sequence[JournalEntry],
+    statement: Mapping[str, Any],
+    fetch: Callable[[str], bytes],
+    attach: Callable[[bytes], str],
+) -> Facts:
+    """What is kept of a run beside its row: `statement` is the intent of that name, `fetch` gives
+    an artifact by its digest, `attach` makes text of a bundle."""
+    lines, bundle = str(statement.get("envelopes", "")), str(statement.get("bundle", ""))
+    return Facts(
+        commit=run.publication.commit,
+        deltas=_deltas(entries),
+        logs={result.check: result.tail for result in run.results if result.tail},
+        statement=str(statement.get("envelope", "")),
+        key=str(statement.get("key", "")),
+        envelope=fetch(lines).decode() if lines else "",
+        bundle=bundle,
+        attached=attach(fetch(bundle)) if bundle else "",
+        since=_since(run, entries),
+        lines=_lines(entries),
+    )
+
+
+def _since(run: Run, entries: Sequence[JournalEntry]) -> Since | None:
+    """The delta against the head that a revision's edits stand on, as the gate noted it."""
+    for entry in reversed(entries):
+        told = of_note(entry.data) if entry.kind is Kept.NOTE else None
+        if told is not None and told.head == run.onto:
+            return told
+    return None
+
+
+def _lines(entries: Sequence[JournalEntry]) -> dict[str, str]:
+    """What of each review thread was changed, as the gate noted it last."""
+    for entry in reversed(entries):
+        noted = entry.data.get("thread_lines") if entry.kind is Kept.NOTE else None
+        if isinstance(noted, dict):
+            return {str(name): str(word) for name, word in noted.items()}
+    return {}
+
+
+def _deltas(entries: Sequence[JournalEntry]) -> tuple[Delta, ...]:
+    """Line counts as the gate noted them from the trees; without them () and paths alone."""
+    for entry in reversed(entries):
+        noted = entry.data.get("deltas") if entry.kind is Kept.NOTE else None
+        if isinstance(noted, list):
+            return tuple(Delta(str(one[0]), *(int(part) for part in one[1:5])) for one in noted)
+    return ()
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How much of each kind is shown: characters of a log and of the model's words, rows of
@@ -57,6 +111,12 @@ class Sizes:
     line: int
     commands: int
 
+
+# What a page of its own shows, where no cap of GitHub's holds.
+WHOLE = Sizes(
+    log=20_000, words=20_000, checks=1_000, files=3_000, findings=500, ids=200, line=1_000,
+    commands=2_000,
+)  # fmt: skip
 
 # Logs are cut first, then the model's words, then lists. The last rung fits whatever the run is.
 LADDER = (

@@ -38,6 +38,9 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
             f"⚠️ **The evidence is signed by another key** than {code('.github/agent.yml')} names "
             f"at base ({short(named.removeprefix('sha256:'))}): nobody can verify it by that line."
         )
+    wanted = run.contract.config.pull_request.fragment(run.issue) if run.contract else ""
+    if wanted and run.kind is not Kind.VERIFY and wanted not in {one.path for one in facts.deltas}:
+        lines.append(f"no changelog fragment {code(wanted)} came with it")
     amended = run.plan.amendments if run.plan else ()
     for amendment in amended:
         paths = names([file.path for file in amendment.added] + list(amendment.removed), sizes)
@@ -266,6 +269,9 @@ def _provenance(run: Run, facts: Facts) -> str:
         lines.append(
             f"configuration {code(source)} at base" if source else "no configuration file at base"
         )
+    if snapshot is not None and snapshot.hints:
+        read = ", ".join(f"{code(one.path)} ({short(one.blob)})" for one in snapshot.hints)
+        lines.append(f"the model was shown the base's own {read}, as hints")
     if facts.statement:
         by = f", signed by {code(facts.key)}" if facts.key else ""
         lines.append(f"signed statement, envelope {code(facts.statement)}{by}")

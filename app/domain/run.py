@@ -13,6 +13,7 @@ from app.domain.edit import Candidate
 from app.domain.errors import HaltRecord, Waiting
 from app.domain.event import Person, Repository
 from app.domain.evidence import Verdict
+from app.domain.hints import Hint
 from app.domain.plan import Plan
 from app.domain.revision import Outcome
 from app.domain.state import Kind, Signal, State, move
@@ -20,13 +21,15 @@ from app.domain.state import Kind, Signal, State, move
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the run stands on: base tree, image by id, profile, the checks with what was assumed."""
+    """What the run stands on: base tree, image by id, profile, the checks with what was assumed,
+    and the files of the base that tell the model how this repository works."""
 
     base_tree: str
     image: str
     profile: str  # digest of the sandbox profile
     checks: tuple[Check, ...]
     assumed: tuple[str, ...] = ()
+    hints: tuple[Hint, ...] = ()
     head_tree: str = ""  # of a revision: the tree of `head`, where its edits begin; "" else
     head: str = ""
 

@@ -453,6 +453,27 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
 
+# The turn at an issue: one event of it is handled at a time, the others wait in their order.
+# KEYS: turn, those that wait; ARGV: token of this try, event key, ms. Answer: 1 for its turn.
+TAKE_TURN = """
+local at = redis.call('GET', KEYS[1])
+if not at or at == ARGV[1] then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+  redis.call('LREM', KEYS[2], 0, ARGV[2])
+  return 1
+end
+if not redis.call('LPOS', KEYS[2], ARGV[2]) then redis.call('RPUSH', KEYS[2], ARGV[2]) end
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return 0
+"""
+
+# KEYS: turn, those that wait; ARGV: token of the try that is over. Answer: the next event's key.
+NEXT_TURN = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+if redis.call('EXISTS', KEYS[1]) == 1 then return false end
+return redis.call('LINDEX', KEYS[2], 0)
+"""
+
 # One answer to a request. KEYS: answer; ARGV: JSON, ms that it is kept.
 REPLY = """
 redis.call('DEL', KEYS[1])

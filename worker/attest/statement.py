@@ -128,6 +128,7 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
             "assumed": ids([one[:_TEXT] for one in snapshot.assumed], room.ids)
             if snapshot
             else {"count": 0},
+            "hints": [[one.path, one.blob] for one in snapshot.hints] if snapshot else [],
         },
         "plan": _plan(run.plan),
         **_revision(run),

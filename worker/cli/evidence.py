@@ -1,43 +1,62 @@
-"""`patchwarrant evidence RUN [FILE]`: hands out a run's bundle, after looking at its journal."""
+"""`patchwarrant evidence RUN`: hands out a run's bundle or page, after looking at its journal."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 from app.domain import chain
 from app.domain.errors import IntegrityError, Missing
+from app.domain.report_facts import kept_facts
 from worker import settings
 from worker.attest import bundle
 from worker.attest.bundle import Bundle, NotABundle
+from worker.page import page
 from worker.store.connect import connect
 from worker.store.ledger import Ledger
 
 
 def main(door: settings.Door, arguments: list[str]) -> int:
     """Exit code: 0 written, 1 there is none or the journal is not what was signed, 2 usage."""
-    if not 1 <= len(arguments) <= 2:
-        print("usage: patchwarrant evidence RUN [FILE]   (`patchwarrant status` lists the runs)")
-        return 2
+    asked = _parser().parse_args(arguments)
     ledger = Ledger(connect(settings.operator(door).redis_url))
-    run = arguments[0]
-    signed = ledger.intent(run, "statement") or {}
-    if not signed.get("bundle"):
-        print(f"There is no signed evidence about the run {run!r}; it is made when it publishes.")
+    name = asked.run
+    signed = ledger.intent(name, "statement") or {}
+    run = ledger.run(name)
+    if run is None or not signed.get("bundle"):
+        print(f"There is no signed evidence about the run {name!r}; it is made when it publishes.")
         return 1
     try:
         data = ledger.artifact(str(signed["bundle"]))
         found = bundle.read(data)
     except (IntegrityError, Missing, NotABundle) as problem:
-        print(f"The bundle of run {run} is not what was kept: {problem}")
+        print(f"The bundle of run {name} is not what was kept: {problem}")
         return 1
-    fault = tampered(ledger, run, found)
+    fault = tampered(ledger, name, found)
     if fault:
-        print(f"The journal of run {run} was tampered with: {fault}.")
+        print(f"The journal of run {name} was tampered with: {fault}.")
         return 1
-    path = Path(arguments[1] if len(arguments) == 2 else f"{run}.bundle.json")
+    path = Path(asked.file or f"{name}.bundle.json")
     path.write_bytes(data)
     print(f"{path}: {len(data):,} bytes, SHA-256 {signed['bundle']}, commit {signed['commit']}")
+    if asked.page:
+        facts = kept_facts(run, ledger.journal(name), signed, ledger.artifact, bundle.packed)
+        Path(asked.page).write_text(page(run, facts), encoding="utf-8")
+        print(f"{asked.page}: the same for reading, one file that loads nothing")
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="patchwarrant evidence",
+        description="Hands out a run's signed evidence, after looking at its journal.",
+        epilog="`patchwarrant status` lists the runs. "
+        "Exit code: 0 written, 1 there is none or it was tampered with, 2 usage.",
+    )
+    parser.add_argument("run", help="the run's id")
+    parser.add_argument("file", nargs="?", default="", help="the bundle (RUN.bundle.json)")
+    parser.add_argument("--page", default="", metavar="FILE", help="the same as an HTML page")
+    return parser
 
 
 def tampered(ledger: Ledger, run: str, found: Bundle) -> str:

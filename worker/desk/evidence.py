@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from app.domain import report, since
+from app.domain import report
 from app.domain.contract import Contract
-from app.domain.edit import Candidate, Delta
+from app.domain.edit import Candidate
 from app.domain.errors import IntegrityError
 from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
-from app.domain.record import Kept
+from app.domain.report_facts import kept_facts
 from app.domain.run import Run
 from worker.desk.intents import Record, done, once
 from worker.desk.kit import DeskKit, envelope_bytes
@@ -62,47 +62,8 @@ def signed(kit: DeskKit, run: Run, commit: str) -> None:
 
 def facts_of(kit: DeskKit, run: Run) -> report.Facts:
     """What a report needs beside the run, from what was signed and noted."""
-    statement = done(kit.hold, "statement") or {}
-    lines, bundle = str(statement.get("envelopes", "")), str(statement.get("bundle", ""))
-    return report.Facts(
-        commit=run.publication.commit,
-        deltas=_deltas(kit),
-        logs={result.check: result.tail for result in run.results if result.tail},
-        statement=str(statement.get("envelope", "")),
-        key=str(statement.get("key", "")),
-        envelope=kit.hold.get(lines).decode() if lines else "",
-        bundle=bundle,
-        attached=kit.attach(kit.hold.get(bundle)) if bundle else "",
-        since=_since(kit, run),
-        lines=_lines(kit),
-    )
-
-
-def _deltas(kit: DeskKit) -> tuple[Delta, ...]:
-    """Line counts as the gate noted them from the trees; without them () and paths alone."""
-    for entry in reversed(kit.hold.entries()):
-        noted = entry.data.get("deltas") if entry.kind is Kept.NOTE else None
-        if isinstance(noted, list):
-            return tuple(Delta(str(one[0]), *(int(part) for part in one[1:5])) for one in noted)
-    return ()
-
-
-def _since(kit: DeskKit, run: Run) -> since.Since | None:
-    """The delta against the head that the run's edits stand on, as the gate noted it."""
-    for entry in reversed(kit.hold.entries()):
-        told = since.of_note(entry.data) if entry.kind is Kept.NOTE else None
-        if told is not None and told.head == run.onto:
-            return told
-    return None
-
-
-def _lines(kit: DeskKit) -> dict[str, str]:
-    """What of each review thread was changed, as the gate noted it last."""
-    for entry in reversed(kit.hold.entries()):
-        noted = entry.data.get("thread_lines") if entry.kind is Kept.NOTE else None
-        if isinstance(noted, dict):
-            return {str(name): str(word) for name, word in noted.items()}
-    return {}
+    hold = kit.hold
+    return kept_facts(run, hold.entries(), done(hold, "statement") or {}, hold.get, kit.attach)
 
 
 def shown(kit: DeskKit, run: Run, facts: report.Facts) -> int:

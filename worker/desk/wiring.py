@@ -28,6 +28,7 @@ from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.kit import DeskKit
+from worker.desk.next_turn import NextTurn
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
 from worker.desk.stages.admit import admit
@@ -38,7 +39,6 @@ from worker.desk.stages.readmit import readmit
 from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
-from worker.desk.turns import Turns
 from worker.keeping import keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
@@ -47,6 +47,7 @@ from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 from worker.store.sealing import Seal
+from worker.store.turns import Turns
 
 # What an operator's instance allows at most; a repository's configuration moves inside it.
 CEILING = Limits(
@@ -65,7 +66,7 @@ class Desk:
     access: Access
     tokens: Tokens
     signer: Signer
-    turns: Turns
+    next_turn: NextTurn
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -118,13 +119,38 @@ class Desk:
         self.carrier().carry(run_id)
         run = self.ledger.run(run_id)
         if run is not None and run.state in ENDS and run.explained:
-            self.turns(run.change)
+            self.next_turn(run.change)
 
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
 
     def event(self, key: str) -> None:
-        """Open or answer a run for an event, and carry it on at once."""
+        """Open or answer a run for an event, and carry it on at once.
+
+        Events of one issue are handled one after the other, in the order in which they came: two
+        answers at the same moment would not see each other.
+        """
+        event = self.ledger.event(key)
+        if event is None:
+            return
+        turns = Turns(self.ledger.calls, event.repository.id, event.issue)
+        if not turns.take(token := secrets.token_hex(8), key):
+            return  # whoever has the turn rings for this one
+        try:
+            run_id = self._handled(key)
+        finally:
+            waiting = turns.passed(token)
+            if waiting:
+                self.bell.ring(Role.DESK, JOB_EVENT, waiting, f"turn-{token}-{waiting}")
+        if run_id is None:
+            return
+        run = self.ledger.run(run_id)
+        if run is not None and run.state is not State.ADMIT:
+            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
+            return
+        self.carry(run_id)
+
+    def _handled(self, key: str) -> str | None:
         desk = EventDesk(
             ledger=self.ledger,
             write=self.access.write,
@@ -134,14 +160,7 @@ class Desk:
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
         )
-        run_id = handle_event(key, desk)
-        if run_id is None:
-            return
-        run = self.ledger.run(run_id)
-        if run is not None and run.state is not State.ADMIT:
-            self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
-            return
-        self.carry(run_id)
+        return handle_event(key, desk)
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -209,8 +228,8 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         Redactor((held.app_key.value, held.seal.value)).redact,
     )
     bell = Bell(redis)
-    turns = Turns(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
-    return Desk(held, ledger, bell, access, tokens, Signer.load(held.signing_key), turns)
+    next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
+    return Desk(held, ledger, bell, access, tokens, Signer.load(held.signing_key), next_turn)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -237,7 +256,7 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
     def turns(_ledger: Ledger, _bell: Bell) -> None:
         """Review comments that waited for a run which ended."""
-        desk.turns.sweep()
+        desk.next_turn.sweep()
 
     keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns)
 

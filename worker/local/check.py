@@ -40,6 +40,7 @@ from worker.local.candidate import Range, ranged, run_of
 from worker.local.hold import MemoryHold
 from worker.local.repository import NotFound, Repository
 from worker.local.sandbox import sandbox
+from worker.page import page
 from worker.runner.boxes import SandboxClient
 from worker.runner.checks.run import Certifier
 from worker.runner.stages.check_kit import CheckKit
@@ -100,7 +101,9 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     console.print(table.report(run, deltas))
     written = _written(run, found, hold, signer, Path(asked.bundle or _kept(repository, found)))
     if asked.markdown:
-        Path(asked.markdown).write_text(_page(run, found, deltas), encoding="utf-8")
+        Path(asked.markdown).write_text(_shown(run, found, deltas), encoding="utf-8")
+    if asked.page:
+        Path(asked.page).write_text(page(run, _facts(run, found, deltas)), encoding="utf-8")
     signed = f"signed by {signer.key_id}" if signer else "not signed: give --key FILE to sign it"
     console.print(table.plain(f"evidence: {written}", "dim", 600), soft_wrap=True)
     console.print(table.plain(f"          {signed}", "dim", 600), soft_wrap=True)
@@ -119,13 +122,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--key", default="", help="private key to sign with (`patchwarrant key`)")
     parser.add_argument("--bundle", default="", help="where the evidence is written")
     parser.add_argument("--markdown", default="", help="where the same is written as Markdown")
+    parser.add_argument("--page", default="", help="where the same is written as an HTML page")
     return parser
 
 
-def _page(run: Run, found: Range, deltas: tuple[Delta, ...]) -> str:
+def _facts(run: Run, found: Range, deltas: tuple[Delta, ...]) -> Facts:
+    return Facts(found.head, deltas, {one.check: one.tail for one in run.results if one.tail})
+
+
+def _shown(run: Run, found: Range, deltas: tuple[Delta, ...]) -> str:
     """What a check run on GitHub shows, for a job's summary or a comment."""
-    logs = {one.check: one.tail for one in run.results if one.tail}
-    title, summary, text = report.check_output(run, Facts(found.head, deltas, logs))
+    title, summary, text = report.check_output(run, _facts(run, found, deltas))
     return f"# {title}\n\n{summary}\n\n{text}\n"
 
 

@@ -55,6 +55,15 @@ def test_the_bundle_is_written_as_it_was_kept(
     assert bundle.read(path.read_bytes()).run == passed().id
 
 
+def test_the_page_of_a_run_stands_beside_its_bundle(
+    redis: Redis, door: settings.Door, tmp_path: Path
+) -> None:
+    published(redis)
+    path = tmp_path / "page.html"
+    assert evidence.main(door, [RUN, str(tmp_path / "b.json"), "--page", str(path)]) == 0
+    assert path.read_text().startswith("<!doctype html>")
+
+
 def test_a_journal_that_was_touched_is_named_and_nothing_is_written(
     redis: Redis, door: settings.Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,7 +101,8 @@ def test_a_journal_rewritten_with_good_stamps_is_still_not_what_was_signed(
 def test_a_touched_bundle_and_a_run_without_one_are_said(
     redis: Redis, door: settings.Door, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert evidence.main(door, []) == 2
+    with pytest.raises(SystemExit, match="2"):
+        evidence.main(door, [])
     assert evidence.main(door, ["nobody"]) == 1
     assert "no signed evidence" in capsys.readouterr().out
     kept = published(redis)

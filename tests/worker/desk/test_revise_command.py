@@ -13,7 +13,7 @@ from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
 from tests.worker.desk.made import office
 from tests.worker.desk.test_events import Front, pull
-from worker.desk.turns import FIRST_MS, Turns
+from worker.desk.next_turn import FIRST_MS, NextTurn
 from worker.store.caps import Caps
 from worker.store.ledger import Ledger
 
@@ -105,7 +105,7 @@ def test_during_a_run_comments_wait_once_in_order_and_are_told_in_one_comment(fr
     front.ledger.taken("run1", [first.event])
     finished(front, first.id)
     rung: list[str] = []
-    turns = Turns(front.ledger, lambda event, _name: rung.append(event))
+    turns = NextTurn(front.ledger, lambda event, _name: rung.append(event))
     turns("run1")
     assert rung == [keys[0]]
     assert front.send(keys[0]) is not None  # the same event once more, as the bell brings it
@@ -173,7 +173,7 @@ class Waits:
 
 def test_a_ring_that_led_to_nothing_is_repeated_ever_more_rarely() -> None:
     ledger, rung = Waits({"c1": ["e1", "e2"]}), []
-    turns = Turns(ledger, lambda event, _name: rung.append((ledger.ms, event)))
+    turns = NextTurn(ledger, lambda event, _name: rung.append((ledger.ms, event)))
     for ledger.ms in range(0, 8 * FIRST_MS, 1_000):
         turns.sweep()
     assert [at // FIRST_MS for at, _ in rung] == [0, 1, 3, 7]
@@ -184,5 +184,5 @@ def test_a_ring_that_led_to_nothing_is_repeated_ever_more_rarely() -> None:
 
 def test_nobody_rings_while_a_run_is_at_work_and_a_closed_change_is_done_with() -> None:
     ledger, rung = Waits({"c1": ["e1"], "c2": ["e2"]}, active={"c1"}, closed={"c2"}), []
-    Turns(ledger, lambda event, _name: rung.append(event)).sweep()
+    NextTurn(ledger, lambda event, _name: rung.append(event)).sweep()
     assert rung == [] and ledger.rows == {"c1": ["e1"]}

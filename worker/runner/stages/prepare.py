@@ -9,6 +9,7 @@ from app.domain.check import Check
 from app.domain.contract import Contract
 from app.domain.edit import Entry
 from app.domain.errors import Halt, Missing, Park, Reason, Refused, Unavailable, Waiting
+from app.domain.hints import hints_of
 from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot
@@ -42,10 +43,11 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         checks, assumed = ((), ()) if explains else _checks(kit, config, tree, entries)
         image, profile = _image(kit, config.image)
         if explains:  # nothing will be compared
-            snapshot = Snapshot(tree, image, profile, (), ())
+            snapshot = Snapshot(tree, image, profile, (), (), hints_of(entries))
             return replace(run, snapshot=snapshot).moved(Signal.DONE)
         image, told = set_up(kit, run.id, config, tree, entries, image)
-        snapshot = Snapshot(tree, image, profile, checks, (*assumed, *told))
+        hints = () if run.kind is Kind.VERIFY else hints_of(entries)  # no model reads them there
+        snapshot = Snapshot(tree, image, profile, checks, (*assumed, *told), hints)
         if revises:  # its edits begin at the head; what they are compared with is the base
             snapshot = replace(snapshot, head_tree=head, head=contract.head)
         run = replace(run, snapshot=snapshot)

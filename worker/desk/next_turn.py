@@ -27,7 +27,7 @@ class Waiting(Protocol):
 
 
 @dataclass
-class Turns:
+class NextTurn:
     """`ring` wakes the desk for an event, under a name that is the same for the same turn."""
 
     ledger: Waiting
