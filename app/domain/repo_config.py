@@ -17,6 +17,7 @@ from typing import Any
 
 from app.domain.budget import Limits
 from app.domain.check import PARSERS, Check, Tier
+from app.domain.ci import CiMode
 from app.domain.config_values import CONFIG_PATH as CONFIG_PATH
 from app.domain.config_values import ConfigError as ConfigError
 from app.domain.config_values import (
@@ -116,6 +117,7 @@ class RepoConfig:
     plan_approval: bool = False
     roles: Roles = Roles()
     pull_request: PullRequestConfig = AS_USUAL
+    ci: CiMode = CiMode.AUTO
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -136,6 +138,7 @@ KEYS = (
     "plan_approval",
     "roles",
     "pull_request",
+    "ci",
 )
 CHECK_KEYS = (
     "name",
@@ -171,7 +174,6 @@ NOT_YET = (
     "bots",
     "approval",
     "publish",
-    "ci",
     "ready",
 )
 
@@ -200,6 +202,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
+        ci=CiMode(one_of(mapping.get("ci", CiMode.AUTO), "ci", tuple(CiMode))),
         pull_request=read_pull_request(mapping.get("pull_request", {})),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
     )

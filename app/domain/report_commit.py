@@ -9,6 +9,7 @@ from app.domain.evidence import Result
 from app.domain.run import Run
 from app.domain.state import Kind
 from app.domain.text import clean
+from app.domain.workflows import TRAILER
 
 TITLE = 120
 SUBJECT = 72
@@ -49,7 +50,8 @@ def pull_title(run: Run) -> str:
 
 
 def commit_message(run: Run) -> str:
-    """Subject, the plan's summary, what was checked; trailers last, `Agent-Run` the very last."""
+    """Subject, the plan's summary, what was checked; trailers last, the one that holds
+    the repository's own workflows back at the very end."""
     title = plain(run.contract.request.title, TITLE) if run.contract else ""
     if run.kind is Kind.REVISE and run.plan is not None:
         title = f"Revise: {plain(run.plan.summary, TITLE)}"
@@ -66,6 +68,9 @@ def commit_message(run: Run) -> str:
         login = run.requester.login
         address = f"{run.requester.id}+{login}@users.noreply.github.com"
         trailers.insert(0, f"Co-authored-by: {login} <{address}>")
+    if run.ci is not None and run.ci.held:  # as GitHub documents it: after two empty lines, last
+        parts[-1] += "\n"
+        trailers.append(TRAILER)
     return "\n\n".join([*parts, "\n".join(trailers)]) + "\n"
 
 

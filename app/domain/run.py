@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.domain.budget import NOTHING, Spend
 from app.domain.check import Check, CheckResult
+from app.domain.ci import Ci
 from app.domain.contract import Contract
 from app.domain.contributors import PullCommit
 from app.domain.edit import Candidate
@@ -114,6 +115,7 @@ class Run:
     heads: tuple[str, ...] = ()  # of a revision: heads that people pushed while it ran, in order
     outcomes: tuple[Outcome, ...] = ()  # of a revision: what the model says of each thread
     people: tuple[PullCommit, ...] = ()  # commits by people on the pull request of a revision
+    ci: Ci | None = None  # what was decided about the repository's own workflows, at the gate
     word: str = ""  # the command that started it (`commands.Word`), "" for the label
 
     def moved(self, signal: Signal) -> Run:

@@ -132,6 +132,7 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
         },
         "plan": _plan(run.plan),
         **_revision(run),
+        "ci": {"held": run.ci.held, "started": len(run.ci.started)} if run.ci else {},
         "checks": _checks(run, room),
         "attempts": [
             {"gitTree": one.tree, "signature": one.signature, "standings": _standings(one.results)}

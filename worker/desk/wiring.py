@@ -6,7 +6,8 @@ import gc
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
 from app.domain.errors import Fault
+from app.domain.event import Repository
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
@@ -27,10 +29,16 @@ from worker.config_file import config_of
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
+from worker.desk.github.deliveries import Deliveries
+from worker.desk.github.survey import installations, repositories
 from worker.desk.kit import DeskKit
+from worker.desk.missed import Redeliver
 from worker.desk.next_turn import NextTurn
+from worker.desk.overdue import Overdue
+from worker.desk.pace import LONGEST_MS
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
+from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
@@ -39,13 +47,15 @@ from worker.desk.stages.readmit import readmit
 from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
-from worker.keeping import keep, lead
+from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
+from worker.store import retention
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
+from worker.store.pacing import Pacing
 from worker.store.sealing import Seal
 from worker.store.turns import Turns
 
@@ -53,6 +63,7 @@ from worker.store.turns import Turns
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+TIDY = 300.0  # seconds between two looks for what is past its days
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -66,14 +77,15 @@ class Desk:
     access: Access
     tokens: Tokens
     signer: Signer
+    app: App
     next_turn: NextTurn
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
         kit = DeskKit(
             hold=hold,
-            read=self.access.read,
-            write=self.access.write,
+            read=partial(self.access.read, own=hold.own),
+            write=partial(self.access.write, own=hold.own),
             event=self.ledger.event,
             config_of=config_of,
             statements=statements,
@@ -137,7 +149,7 @@ class Desk:
         if not turns.take(token := secrets.token_hex(8), key):
             return  # whoever has the turn rings for this one
         try:
-            run_id = self._handled(key)
+            run_id = handle_event(key, self.front())
         finally:
             waiting = turns.passed(token)
             if waiting:
@@ -150,8 +162,9 @@ class Desk:
             return
         self.carry(run_id)
 
-    def _handled(self, key: str) -> str | None:
-        desk = EventDesk(
+    def front(self) -> EventDesk:
+        """What every event is given."""
+        return EventDesk(
             ledger=self.ledger,
             write=self.access.write,
             new_run_id=lambda: secrets.token_hex(6),
@@ -160,7 +173,12 @@ class Desk:
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
         )
-        return handle_event(key, desk)
+
+    @contextmanager
+    def repositories(self, installation: int) -> Iterator[Iterator[Repository]]:
+        """The repositories of an installation, as long as the block lasts."""
+        with self.tokens.survey(installation, self.app.mint_survey) as held:
+            yield repositories(self.app, held.token.secret)
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -202,6 +220,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     }
     bodies["keeper"] = partial(_keep, held, key)
     bodies["progress"] = partial(_show, held, key)
+    bodies["sweeper"] = partial(_sweep, held, key)
     supervise(bodies)
     return 0
 
@@ -226,10 +245,12 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
+        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
     )
     bell = Bell(redis)
     next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
-    return Desk(held, ledger, bell, access, tokens, Signer.load(held.signing_key), next_turn)
+    signer = Signer.load(held.signing_key)
+    return Desk(held, ledger, bell, access, tokens, signer, app, next_turn)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -254,11 +275,16 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Tokens of phases that are over, of processes that died."""
         desk.tokens.revoke_leftovers(ledger.now(), partial(_fetches, ledger))
 
+    def past(ledger: Ledger, _bell: Bell) -> None:
+        """Finished runs past the days that they are kept."""
+        retention.expire(ledger, held.keep_days * 86_400_000)
+
     def turns(_ledger: Ledger, _bell: Bell) -> None:
         """Review comments that waited for a run which ended."""
         desk.next_turn.sweep()
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns)
+    tidy = every(TIDY, past)
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns, tidy)
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -273,12 +299,45 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
     def shown(ledger: Ledger, _bell: Bell) -> None:
         for run_id in ledger.runs_without_end():
-            run = ledger.run(run_id)
+            run = ledger.readable(run_id)
             if run is not None:
                 progress(run)
         progress.settle()
 
     lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
+
+
+def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own as well: looks for what GitHub could not deliver, and for labelled
+    issues that nobody told of."""
+    desk = _desk(held, key)
+    redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
+    survey = Overdue(
+        desk.ledger,
+        desk.front(),
+        partial(installations, desk.app),
+        desk.repositories,
+        desk.access.client,
+    )
+
+    removed = Removed(desk.ledger, desk.app)
+
+    def erased(_ledger: Ledger, _bell: Bell) -> None:
+        removed()
+
+    def missed(_ledger: Ledger, _bell: Bell) -> None:
+        redeliver()
+
+    def overdue(_ledger: Ledger, _bell: Bell) -> None:
+        survey()
+
+    lead(
+        f"{Role.DESK}-sweeper",
+        partial(connect, held.redis_url),
+        every(held.sweep_seconds, erased),
+        every(held.sweep_seconds, missed),
+        every(held.survey_seconds, overdue),
+    )
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:

@@ -114,7 +114,7 @@ class Revising:
             self.run,
             state=State.PUBLISH,
             contract=held,
-            snapshot=Snapshot(tree_id(FILES), "i", "p", (), (), start, self.head),
+            snapshot=Snapshot(tree_id(FILES), "i", "p", (), head_tree=start, head=self.head),
             candidate=Candidate(tree, (change,)),
             attempts=(Attempt(tree, (result(tree),), "s"),),
             verdict=Verdict(tree, self.base, verdict, "" if passed else "The wall.", (claim,)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -111,6 +112,18 @@ def delivery_item(one: Delivery) -> Json:
     }
 
 
+def get_delivery(call: Call) -> Answer:
+    """One delivery with what was sent, and what was answered as far as it is kept here."""
+    wanted = int(call.params["delivery_id"])
+    for one in call.world.deliveries:
+        if one.id == wanted and one.app.id == call.asking.id:
+            request = {"headers": webhooks.headers(one), "payload": json.loads(one.payload)}
+            shown = {"url": one.app.webhook_url, "request": request}
+            answered = {"response": {"headers": {}, "payload": None}}
+            return Answer(200, delivery_item(one) | shown | answered)
+    raise not_found()
+
+
 def redeliver(call: Call) -> Answer:
     wanted = int(call.params["delivery_id"])
     for one in call.world.deliveries:
@@ -157,6 +170,7 @@ OPERATIONS = (
     Operation("GET", "/installation/repositories", list_repositories, ("metadata:read",)),
     Operation("GET", "/repos/{owner}/{repo}/installation", get_repo_installation, actor="app"),
     Operation("GET", "/app/hook/deliveries", list_deliveries, actor="app"),
+    Operation("GET", "/app/hook/deliveries/{delivery_id}", get_delivery, actor="app"),
     Operation("POST", "/app/hook/deliveries/{delivery_id}/attempts", redeliver, actor="app"),
     Operation("POST", "/app-manifests/{code}/conversions", convert_manifest, actor="anyone"),
     Operation("GET", "/rate_limit", rate_limit),
