@@ -35,7 +35,10 @@ def revise(said: Said) -> str | None:
         return None
     active = desk.ledger.run(change.active) if change.active else None
     if active is not None:
-        waits = [key for key in desk.ledger.waiting(change.id) if key != active.event]
+        taken = {active.event, *events_of(active)}
+        if event.key in taken:  # rung for twice: it is being done
+            return None
+        waits = [key for key in desk.ledger.waiting(change.id) if key not in taken]
         said.reply(told.noted(event.sender, len(waits), active.id), f"waits:{active.id}")
         return None
     run = replace(
@@ -57,6 +60,12 @@ def revise(said: Said) -> str | None:
     elif opened.outcome is Opening.ACTIVE:  # another run began just now
         said.reply(told.noted(event.sender, count, opened.run_id), f"waits:{opened.run_id}")
     return None
+
+
+def events_of(run: Run) -> tuple[str, ...]:
+    """Keys of the comments that a revision took up when it was admitted."""
+    revision = run.contract.revision if run.contract else None
+    return revision.events if revision is not None else ()
 
 
 def revised_again(said: Said, again: Run, last: Run) -> Run:

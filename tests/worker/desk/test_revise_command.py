@@ -13,6 +13,7 @@ from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
 from tests.worker.desk.made import office
 from tests.worker.desk.test_events import Front, pull
+from worker.desk.events import handle_event
 from worker.desk.next_turn import FIRST_MS, NextTurn
 from worker.store.caps import Caps
 from worker.store.ledger import Ledger
@@ -110,6 +111,8 @@ def test_during_a_run_comments_wait_once_in_order_and_are_told_in_one_comment(fr
     assert rung == [keys[0]]
     assert front.send(keys[0]) is not None  # the same event once more, as the bell brings it
     assert len(revisions(front)) == 2
+    assert handle_event(keys[0], front.desk) is None  # rung for twice
+    assert len(front.notes()) == 1
     front.ledger.taken("run1", keys)
     finished(front, revisions(front)[1].id)
     assert front.ledger.changes_waiting() == []
