@@ -9,7 +9,7 @@ from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, fence, inline
 from app.domain.report_facts import BODY_TARGET
 from app.domain.report_parts import short, spent
-from app.domain.report_revision import stopped
+from app.domain.report_revision import again_here, stopped
 from app.domain.report_verify import status_of_look
 from app.domain.run import Run
 from app.domain.state import Kind, State
@@ -123,8 +123,11 @@ def ending(run: Run, patch: str = "") -> str:
         shown = _within(list(run.halt.details), DETAILS)
         if shown:
             parts.append(bullets(shown, len(shown)))
-        if run.halt.next_step:
-            parts.append(f"**What you can do:** {inline(run.halt.next_step, 1_500)}")
+        step = run.halt.next_step
+        if run.kind is Kind.REVISE:
+            step = again_here(step)
+        if step:
+            parts.append(f"**What you can do:** {inline(step, 1_500)}")
     parts.append(spent(run.spend, limits))
     if patch.strip():
         parts.append(_partial(run, patch, BODY_TARGET - sum(map(len, parts)) - 1_000))

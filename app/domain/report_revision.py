@@ -16,6 +16,7 @@ from app.domain.report_parts import (
     short,
     spent,
 )
+from app.domain.report_verify import unlabelled
 from app.domain.revision import Revision, Thread
 from app.domain.run import Run
 from app.domain.since import Since
@@ -218,6 +219,15 @@ def revised(run: Run, facts: Facts) -> str:
         )
     parts += [spent(run.spend, limits), f"Run {code(run.id)}"]
     return "\n\n".join(parts)
+
+
+def again_here(step: str) -> str:
+    """What a person can do about a revision: the label that other endings name is of no use while
+    the pull request is open."""
+    kept = unlabelled(step)
+    if "/agent revise" in kept:
+        return kept
+    return f"{kept} Then say `/agent revise` again here.".strip()
 
 
 def stopped(run: Run) -> str:

@@ -10,6 +10,7 @@ from app.domain.run import Run
 from app.domain.state import Kind, State
 from tests.e2e.conftest import FILES, FIX, Town
 from tests.e2e.test_kill import intended
+from tests.e2e.test_verify_command import examined
 
 pytestmark = pytest.mark.docker
 FLOATS = {"sums.py": 'def add(a, b):\n    """The sum."""\n    return a + b\n'}
@@ -78,6 +79,9 @@ def test_a_comment_in_the_conversation_becomes_one_follow_up_commit(town: Town) 
     assert [one["conclusion"] for one in checks] == ["success"]
     told = [c["body"] for c in hub.comments(name, number) if f"revised in {head}" in c["body"]]
     assert len(told) == 1 and "@mona" in told[0]
+    done = examined(town, name, number, run)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "stands on the head that the evidence names" in done.stdout
 
 
 def line(path: str, number: int, body: str) -> dict[str, object]:

@@ -115,6 +115,9 @@ def test_the_endings_comment_mentions_who_asked_and_tells_every_thread() -> None
     assert "somebody pushed right after" in stale
     halted = replace(run, state=State.HALTED, halt=HaltRecord(Reason.HEAD_MOVED, "x", "y"))
     assert "after it had pushed" in report.ending(halted)
+    labelled = HaltRecord(Reason.SCOPE, "x", "Narrow it. Then label the issue again.")
+    advice = report.ending(replace(halted, halt=labelled))
+    assert "Narrow it. Then say `/agent revise` again here." in advice and "label" not in advice
     nothing = replace(halted, publication=replace(run.publication, commit=""))
     assert "before anything was pushed" in report.ending(nothing, "--- a\n+++ b\n")
 
