@@ -559,6 +559,16 @@ return redis.call('ZADD', KEYS[1], 'NX', text(now()), ARGV[1])
 """
 )
 
+# How many runs of one scope were counted within the window before this event, or in all where it
+# was not counted itself. KEYS: the scope; ARGV: event key, window in ms.
+COUNTED = (
+    _NOW
+    + """
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now() - tonumber(ARGV[2])))
+return redis.call('ZRANK', KEYS[1], ARGV[1]) or redis.call('ZCARD', KEYS[1])
+"""
+)
+
 # One leader a role. KEYS: leader; ARGV: owner, ms.
 LEAD = """
 local owner = redis.call('GET', KEYS[1])

@@ -205,6 +205,8 @@ class Bench:
         town = self.town
         if where == "redis":
             town.redis.kill()
+            if kind == "torn":
+                _torn(town.redis.folder)
             town.redis.start()
         elif where == "github":
             # Any request: the next one is the one that is meant, since only the child asks.
@@ -286,6 +288,13 @@ def _strike(fault: str, line: socket.socket) -> None:
     else:
         line.send(b"A")
         line.recv(1)
+
+
+def _torn(folder: Path) -> None:
+    """Power was lost in the middle of a write: the log ends with half a command."""
+    (log,) = folder.glob("appendonlydir/*.incr.aof")
+    with log.open("ab") as file:
+        file.write(b"*3\r\n$4\r\nHSET\r\n$11\r\npw:run")
 
 
 def _slept(seconds: float) -> None:

@@ -145,6 +145,7 @@ def _networks(story: str, kept: list[Point]) -> Iterable[Case]:
     for (_state, link), point in first.items():
         if link == "redis":
             yield Case(story, "redis-kill", point)
+            yield Case(story, "redis-torn", point)
         if link in LINKS:
             for kind in DISTURBANCES:
                 yield Case(story, f"{kind}@{link}", point)

@@ -123,6 +123,7 @@ class Office:
             workers=1,
             lease_ms=LEASE_MS,
             write_pause=0.0,
+            writes_an_hour=0,
             caps={"issue": 99, "user": 9_999, "repository": 9_999, "installation": 9_999},
         )
         desk = desk_wiring._desk(held, load_key(place.app_key))
@@ -212,7 +213,7 @@ class Office:
 
 
 def let_time_pass(redis: Redis) -> None:
-    """What waits for a time is due now: parked and handed-over runs, leases, events, tokens.
+    """What waits for a time is due now: parked and handed-over runs, leases, events, tokens, turns.
 
     The same as waiting long enough; Redis's clock itself cannot be moved.
     """
@@ -223,6 +224,10 @@ def let_time_pass(redis: Redis) -> None:
             redis.hset(key, "lease", "1")
     for event, at in redis.zrange(record.EVENTS_OPEN, 0, -1, withscores=True):  # type: ignore[misc,union-attr]
         redis.zadd(record.EVENTS_OPEN, {event: at - 60_000})
+    for key in redis.scan_iter("pw:turn:*"):
+        redis.delete(key)
+    for key in redis.scan_iter("pw:pace:*"):
+        redis.hdel(key, "until")
     for name, data in redis.hgetall(record.tokens_key()).items():  # type: ignore[union-attr]
         redis.hset(record.tokens_key(), name, json.dumps({**json.loads(data), "until": 0}))
 

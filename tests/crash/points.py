@@ -28,8 +28,9 @@ from worker.runner.repository import fetching
 from worker.store.calls import Calls
 
 BEFORE, AFTER = "before", "after"
-# Scripts and commands that change nothing, or only who leads and how long a lease lasts.
-READS = frozenset({"BEAT", "DUE", "LEAD", "SPENT"})
+# Scripts and commands that change nothing, or only who leads, how long a lease lasts and when the
+# next write may be sent.
+READS = frozenset({"BEAT", "DUE", "LEAD", "SPENT", "PACE"})
 _WRITES = {"SET", "HSET", "HDEL", "GETDEL", "DEL", "BLPOP", "LPOP", "EXPIRE"}
 _SCRIPTS = {
     lua: name for name, lua in vars(scripts).items() if name.isupper() and isinstance(lua, str)

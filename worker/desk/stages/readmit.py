@@ -24,7 +24,7 @@ from app.domain.run import Run
 from app.domain.state import Signal
 from worker.desk.authority import require_repository, require_role
 from worker.desk.faults import guarded
-from worker.desk.ground import by_our_rules, event_of
+from worker.desk.ground import by_its_rules, by_our_rules, event_of
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
 from worker.desk.threads import Talk, numbered, threads_of
@@ -44,6 +44,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
         with kit.read(run) as reader:
             require_repository(reader, kit.owners)
             require_role(run, reader, last.config.roles)
+            by_its_rules(kit, run, last.config)
             view = _open(run, reader)
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))

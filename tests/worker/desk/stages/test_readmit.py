@@ -219,6 +219,16 @@ def test_the_repository_may_ask_for_more_than_write(made: Revising) -> None:
         admitted(made)
 
 
+def test_the_repositorys_own_caps_hold_for_revisions_too(made: Revising) -> None:
+    assert made.first.contract is not None
+    config = RepoConfig(caps={"issue": 2})
+    made.first = replace(made.first, contract=replace(made.first.contract, config=config))
+    kit = replace(made.kit(), over_cap=lambda _run, caps: next(iter(caps)))
+    with pytest.raises(Halt) as ended:
+        readmit(kit)(made.run)
+    assert ended.value.record.reason is Reason.REFUSED_CAP
+
+
 def test_a_commit_that_only_claims_to_be_ours_is_a_persons(made: Revising) -> None:
     hub = made.desk.hub
     fake = hub.commit_files(BRANCH, HEAD_FILES, "Fix\n\nAgent-Run: abc")
