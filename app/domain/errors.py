@@ -49,6 +49,8 @@ class Reason(StrEnum):
     BUDGET_TIME = "budget-time"
     DAILY_CAP = "daily-cap"
     MERGE_GATE = "merge-gate"
+    MERGE_CONFLICT = "merge-conflict"
+    WORKFLOW_FILES = "workflow-files"
     MODEL_REFUSED = "model-refused"
     MODEL_FAILED = "model-failed"
     SECRET_FOUND = "secret-found"  # noqa: S105 - a slug, not a credential

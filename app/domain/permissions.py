@@ -1,8 +1,8 @@
 """The one table of calls to GitHub: name -> method, path, permission; and which a phase may make.
 
 Nothing outside this table can be called: there is no merge, no dispatch, no deletion of a ref, no
-moving of one but forward, no author override. A phase's token holds exactly what its calls need,
-and `manifests/github-app.json` asks for exactly what all phases need together.
+moving of one but fast-forward, no author override. A phase's token holds exactly what its calls
+need, and `manifests/github-app.json` asks for exactly what all phases need together.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class Phase(StrEnum):
     AUTHORIZE = "authorize"  # live reads: repository, issue, role, base, configuration
     EXAMINE = "examine"  # live reads about somebody else's pull request and where it parted
     REVIEW = "review"  # live reads about our own pull request: reviews, their comments, commits
+    FOLLOW = "follow"  # live reads about a Change's own pull request: its head, base and commits
     LOOK = "look"  # live reads for a command or a nudge: pull requests too
     STATUS = "status"  # reaction, labels, comments on the issue
     SURVEY = "survey"  # live listing of labelled issues that nobody told us of
@@ -85,7 +86,7 @@ CALLS: dict[str, Call] = {
     "create_tree": _send("POST", "/git/trees", "contents", "base_tree", "tree"),
     "create_commit": _send("POST", "/git/commits", "contents", "message", "tree", "parents"),
     "create_ref": _send("POST", "/git/refs", "contents", "ref", "sha"),
-    "move_ref": _send("PATCH", "/git/refs/heads/{branch}", "contents", "sha"),  # forward alone
+    "move_ref": _send("PATCH", "/git/refs/heads/{branch}", "contents", "sha"),
     "create_pull": _send(
         "POST", "/pulls", "pull_requests", "title", "body", "head", "base", "draft"
     ),
@@ -137,6 +138,16 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "read_commit",
     ),
     Phase.EXAMINE: ("repository", "role", "pull", "ref", "file", "read_commit", "compare"),
+    Phase.FOLLOW: (
+        "repository",
+        "role",
+        "issue",
+        "pull",
+        "ref",
+        "file",
+        "read_commit",
+        "compare",
+    ),
     Phase.REVIEW: (
         "repository",
         "role",

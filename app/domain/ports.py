@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from app.domain.budget import Usage
 from app.domain.check import Outcome, command_digest
+from app.domain.commits import BranchCommit
 from app.domain.contributors import PullCommit
 from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
@@ -119,13 +120,20 @@ class Objects(Protocol):
     def read(self, tree: str, path: str) -> bytes:
         """A file's bytes. Raises `Missing` for anything that is not a regular file."""
 
+    def blob(self, oid: str) -> bytes:
+        """The bytes of a blob by its id. Raises `Missing`."""
+
+    def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """(tree id of `ours` and `theirs` merged as git merges branches, both made from the tree
+        `fork`; ()), or ("", the paths that conflict, sorted)."""
+
     def build(self, base: str, changes: Iterable[Change], get: Callable[[str], bytes]) -> str:
         """The tree id of `base` plus `changes`. Raises `Refused` for what git would not keep."""
 
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
 
-    def merge(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+    def reapplied(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """Three-way, file by file, without rename detection: (tree id, ()), or ("", paths in
         conflict)."""
 
@@ -340,6 +348,9 @@ class GitHubReader(Protocol):
         """(commit where the history of two commits parted, how many commits `base` has since).
         Raises `Missing` where they have nothing in common."""
 
+    def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
+        """The commits of `head` that are no part of `base`, oldest first, all pages."""
+
 
 @dataclass(frozen=True)
 class FileWrite:
@@ -358,7 +369,7 @@ class GitHubWriter(Protocol):
 
     def tree(self, base_tree: str, files: Sequence[FileWrite], expected: str) -> None: ...
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         """(commit id, verified by GitHub). No author override."""
 
     def create_branch(self, branch: str, commit: str) -> None: ...

@@ -103,6 +103,11 @@ def pace_key(installation: int) -> str:
     return f"pw:pace:{installation}"
 
 
+def push_key(change: str) -> str:
+    """Key of the event that waits to have a Change's head looked at; goes after a while."""
+    return f"pw:push:{change}"
+
+
 def edited_key(repository: int, issue: int) -> str:
     """When and by whom an issue's text was last edited, as we were told; goes after a while."""
     return f"pw:edited:{repository}:{issue}"

@@ -26,6 +26,7 @@ from app.domain.report_facts import (
     Facts,
     Sizes,
 )
+from app.domain.report_follow import delta, noted, origin, people, retitled, unchecked
 from app.domain.report_parts import (
     RESULTS,
     check_table,
@@ -60,18 +61,20 @@ from app.domain.report_signed import (
     statements_in,
 )
 from app.domain.run import Run
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, JUDGING, Kind
 
 __all__ = [
     "BODY_CAP",
     "Facts",
     "Marker",
+    "alike",
     "attached_in",
     "body_marker",
     "check_output",
     "commit_message",
     "ending",
     "merge_body",
+    "not_checked",
     "page",
     "pull_body",
     "pull_title",
@@ -83,6 +86,7 @@ __all__ = [
     "status",
     "template",
     "thread_marker",
+    "title_of_verdict",
     "uncertified",
 ]
 
@@ -131,6 +135,23 @@ def uncertified(run: Run, title: str, head: str) -> tuple[str, str]:
         title if title.startswith(prefix) else prefix + title,
         f"{start}\n{not_certified(run, head)}\n{end}",
     )
+
+
+def alike(one: str, other: str) -> bool:
+    """Equal as GitHub keeps text: line ends and the blank end do not count."""
+    return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
+
+
+def not_checked(run: Run, title: str, head: str) -> tuple[str, str]:
+    """(title, our part of the body) of a pull request whose present head could not be checked."""
+    start, end = marks(run.id)
+    return retitled(title, "[not certified] "), f"{start}\n{unchecked(run, head)}\n{end}"
+
+
+def title_of_verdict(run: Run, title: str) -> str:
+    """The title of a pull request with new evidence: what we put before it follows the verdict."""
+    passed = run.verdict is not None and run.verdict.result is Result.PASSED
+    return retitled(title, "" if passed else "[incomplete] ")
 
 
 def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
@@ -184,6 +205,7 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     """The first screen: verdict, checks, files, spend."""
     parts = [_verdict(run, facts, sizes)]
     notes = first_looks(run.verdict.findings, sizes) if run.verdict else []
+    notes += noted(run, sizes)
     if notes:
         parts.append("  \n".join(notes))
     parts.append(check_table(run, sizes, rows))
@@ -193,8 +215,8 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     limits = run.contract.limits if run.contract else None
     # The plan of a revision is about its own edits: those stand in a section of their own.
     plan = None if run.kind is Kind.REVISE else run.plan
-    foreign = run.kind is Kind.VERIFY
-    files = files_line(facts.deltas, plan, run.kind in (Kind.VERIFY, Kind.REVISE))
+    foreign = run.kind in JUDGING
+    files = files_line(facts.deltas, plan, foreign or run.kind is Kind.REVISE)
     parts.append(files if foreign else "  \n".join((files, spent(run.spend, limits))))
     return "\n\n".join(parts)
 
@@ -210,7 +232,8 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
     )
     commit = f", commit {code(facts.commit)}" if facts.commit else ""
     closing = _closing(run, verdict)
-    who = f"asked for by {code(run.requester.login)}"
+    asked_by = f"asked for by {code(run.requester.login)}"
+    who = origin(run) if run.kind in FOLLOWING else asked_by
     page = f" · [the run's page]({facts.page})" if facts.page else ""
     return (
         f"{RESULTS[verdict.result]} {said}\n\n"
@@ -239,7 +262,7 @@ def _closing(run: Run, verdict: Verdict) -> str:
 
 
 def _rest(run: Run, facts: Facts, sizes: Sizes) -> str:
-    foreign = run.kind is Kind.VERIFY
+    foreign = run.kind in JUDGING
     revises = run.kind is Kind.REVISE
     plan = None if revises else run.plan
     files = file_list(facts.deltas, plan, sizes, foreign or revises)
@@ -248,11 +271,13 @@ def _rest(run: Run, facts: Facts, sizes: Sizes) -> str:
         ("What the review asked", review_section(run, facts, sizes)),
         ("Commits by people", people_section(run, sizes)),
         ("Look at this first", look(run, facts, sizes)),
+        ("People's commits", people(run, sizes)),
+        ("Since the evidence before", delta(facts.looks, sizes)),
         ("What was not done", wall(run, facts, sizes)),
-        ("What was asked", "" if foreign else asked(run, sizes)),
+        ("What was asked", "" if run.kind is Kind.VERIFY else asked(run, sizes)),
         ("Files" if foreign or revises else "Files against the plan", files),
         ("How it came about", "" if foreign else history(run, sizes)),
-        ("How to go on", "" if foreign else onward(run)),
+        ("How to go on", "" if run.kind is Kind.VERIFY else onward(run)),
         ("In the model's own words", words(run, sizes)),
         ("Evidence", evidence(run, facts, sizes)),
     )

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, fence, inline
 from app.domain.report_facts import BODY_TARGET
+from app.domain.report_follow import status_of_following
 from app.domain.report_parts import short, spent
 from app.domain.report_revision import again_here, stopped
 from app.domain.report_verify import status_of_look
 from app.domain.run import Run
-from app.domain.state import Kind, State
+from app.domain.state import FOLLOWING, Kind, State
 
 PATCH_CAP = 40_000  # characters of a partial patch
 DETAILS = 12_000  # characters of the details of a Halt
@@ -39,6 +40,9 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
     minutes = f"{elapsed_ms // 60_000} min {elapsed_ms % 60_000 // 1000} s"
     if run.kind is Kind.VERIFY:
         return f"<!-- patchwarrant:status:{run.change} -->\n{status_of_look(run, minutes)}"
+    if run.kind in FOLLOWING:
+        said = status_of_following(run, minutes)
+        return f"<!-- patchwarrant:status:{run.change} -->\n{said}"
     done = _done(run)
     own = _REVISED if run.kind is Kind.REVISE else {}
     lines = [_stage(run, at, own.get(at, words), at in done) for at, words in _STAGES]

@@ -74,6 +74,17 @@ def commit_message(run: Run) -> str:
     return "\n\n".join([*parts, "\n".join(trailers)]) + "\n"
 
 
+def update_message(run: Run) -> str:
+    """Of the merge of a base into a Change's branch: what was merged, what was checked, trailer."""
+    base = run.contract.base_branch if run.contract else "the base"
+    commit = run.contract.base_commit[:12] if run.contract else ""
+    subject = plain(f"Merge {base} at {commit} into the branch for #{run.issue}", SUBJECT)
+    told, trailers = _wrapped(_checked(run)), f"Agent-Run: {run.id}"
+    if run.ci is not None and run.ci.held:
+        told, trailers = f"{told}\n", f"{trailers}\n{TRAILER}"
+    return "\n\n".join([subject, told, trailers]) + "\n"
+
+
 def _passed(run: Run) -> bool:
     return run.verdict is not None and run.verdict.result is Result.PASSED
 

@@ -10,6 +10,7 @@ from app.domain.edit import Delta
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from app.domain.since import Since, of_note
+from app.domain.two_looks import TwoLooks
 
 BODY_CAP = 65_536  # characters that GitHub takes for a pull request's body or a comment
 BODY_TARGET = 60_000
@@ -29,8 +30,9 @@ class Facts:
     end of its output on the candidate, `page` the address of the run's page, `statement` the
     SHA-256 of the signed statement's envelope, `bundle` that of the file that holds everything,
     `key` the id of the key that signed, `envelope` the envelopes themselves, one a line, which go
-    into the check run, `attached` the bundle as text, which goes there where it fits. Of a revision
-    `since` is the delta against the previous head, `lines` thread → what of it was changed.
+    into the check run, `attached` the bundle as text, which goes there where it fits, `looks` what
+    differs from the evidence before. Of a revision `since` is the delta against the previous head,
+    `lines` thread → what of it was changed.
     """
 
     commit: str = ""
@@ -44,6 +46,7 @@ class Facts:
     attached: str = ""
     since: Since | None = None
     lines: Mapping[str, str] = field(default_factory=dict)
+    looks: TwoLooks | None = None
 
 
 def kept_facts(

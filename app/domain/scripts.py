@@ -90,8 +90,8 @@ return redis.call('HSETNX', KEYS[1], 'outcome', ARGV[2])
 
 # One open Change an issue, one active run a Change. KEYS: event row, run row, issue, due, runs,
 # open events; ARGV: run id, JSON, schema, role, state, event key, expected Change ("" = none),
-# prefix of Change rows, prefix of run rows, repository, issue, branch, whether the run goes on with
-# the Change's pull request (1), which then has to be there.
+# prefix of Change rows, prefix of run rows, repository, issue, branch, the Change that the run goes
+# on with although it has a pull request ("" = none; gone where it is not the issue's open one).
 OPEN_RUN = (
     _NOW
     + """
@@ -102,6 +102,7 @@ if opened then
   return {'known', opened, redis.call('HGET', ARGV[9] .. opened, 'change') or '', '0', ''}
 end
 local id = redis.call('GET', KEYS[3]) or ''
+if ARGV[13] ~= '' and id ~= ARGV[13] then return {'gone', '', ARGV[13], '0', ''} end
 local change = ARGV[8] .. (id == '' and run or id)
 if id ~= '' then
   local c = redis.call('HMGET', change, 'active', 'pull', 'v')
@@ -109,9 +110,8 @@ if id ~= '' then
   if c[1] and c[1] ~= '' then
     return {'active', c[1], id, c[2], redis.call('HGET', ARGV[9] .. c[1], 'waiting') or ''}
   end
-  if c[2] and c[2] ~= '0' and ARGV[13] ~= '1' then return {'pull', '', id, c[2], ''} end
+  if ARGV[13] == '' and c[2] and c[2] ~= '0' then return {'pull', '', id, c[2], ''} end
 end
-if ARGV[13] == '1' and id == '' then return {'closed', '', '', '0', ''} end
 if id ~= wanted then return {'again', id} end
 redis.call('HSET', KEYS[2], 'v', ARGV[3], 'rev', '1', 'fence', '0', 'data', ARGV[2],
   'state', ARGV[5], 'role', ARGV[4], 'waiting', '', 'change', id == '' and run or id,
@@ -614,6 +614,33 @@ redis.call('HSET', KEYS[1], 'open', '0')
 redis.call('HINCRBY', KEYS[1], 'rev', 1)
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
+"""
+
+# The pull request was opened again: its Change is the issue's open one, if there is no other.
+# KEYS: Change row, issue; ARGV: Change id.
+REOPEN_CHANGE = """
+if redis.call('HGET', KEYS[1], 'open') ~= '0' then return 0 end
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+redis.call('SET', KEYS[2], ARGV[1])
+redis.call('HSET', KEYS[1], 'open', '1')
+redis.call('HINCRBY', KEYS[1], 'rev', 1)
+return 1
+"""
+
+# Of several events that tell of pushes to one Change's branch the first one waits for all. KEYS:
+# push, open events; ARGV: event key, seconds. Answer: the key of the event that waits.
+WAIT_FOR_HEAD = """
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] and redis.call('ZSCORE', KEYS[2], held) then return held end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+return ARGV[1]
+"""
+
+# The head is about to be looked at: what comes from now on waits for itself. KEYS: push; ARGV:
+# event key.
+LOOK_AT_HEAD = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
 """
 
 # Counts a wake-up for an event, for the job's id; 0 when the row is gone. KEYS: event row.

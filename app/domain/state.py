@@ -14,6 +14,14 @@ class Kind(StrEnum):
     REVISE = "revise"  # a follow-up commit on our own pull request, as review comments ask
     VERIFY = "verify"  # evidence about a change that somebody else made: no model, no edit
     EXPLAIN = "explain"  # a read-only answer: where the code is and what would be done
+    RECHECK = "recheck"  # evidence about what people pushed to a Change's own branch: no model
+    UPDATE = "update"  # the base merged into a Change's branch, and that checked: no model
+
+
+# Kinds that judge a tree which others made: no model takes part and nothing is edited.
+JUDGING = frozenset({Kind.VERIFY, Kind.RECHECK, Kind.UPDATE})
+# Kinds that go on with a Change whose pull request is open.
+FOLLOWING = frozenset({Kind.RECHECK, Kind.UPDATE})
 
 
 class Role(StrEnum):
@@ -126,6 +134,8 @@ MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {
     Kind.REVISE: _REVISE,
     Kind.VERIFY: _VERIFY,
     Kind.EXPLAIN: _EXPLAIN,
+    Kind.RECHECK: _VERIFY,
+    Kind.UPDATE: _VERIFY,
 }
 
 

@@ -21,9 +21,15 @@ _SKIPS = re.compile(
 # Words that are understood and whose machinery this version does not have.
 LATER: dict[Word, str] = {
     Word.CI: "start the repository's own workflows for a head that was held back",
-    Word.UPDATE: "merge the base into its branch",
     Word.PUBLISH: "hold a pull request back until its tree is approved",
 }
+
+
+# Beside a cap that kept a head from being looked at.
+NOT_LOOKED_AT = (
+    "What is on the branch now was not checked: the evidence in the body is about the commit that "
+    "it names and no other. `/agent verify` looks when the hour is over."
+)
 
 
 def mention(person: Person) -> str:
@@ -103,6 +109,20 @@ def unknown(person: Person, said: str) -> str:
 
 def helped(person: Person) -> str:
     return f"{mention(person)}{help_text()}"
+
+
+def no_pull_of_mine(word: Word) -> str:
+    return (
+        f"`/agent {word}` goes on with a pull request that I opened and that is still open. There "
+        "is none here, so nothing was done."
+    )
+
+
+def not_followed(word: Word, pull: int) -> str:
+    return (
+        f"#{pull} was closed, so `/agent {word}` cannot go on with it and nothing was done. Open "
+        "it again, if its issue has not begun anew, or label the issue for a new start."
+    )
 
 
 def status(person: Person, runs: Sequence[Run], now_ms: int) -> str:

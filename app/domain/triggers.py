@@ -33,7 +33,12 @@ _FOREIGN = ("comment", "pull_request", "discussion", "review")
 _NUDGES: dict[str, tuple[str, ...]] = {
     "check_run": ("rerequested",),
     "issues": ("closed", "deleted", "edited", "transferred", "unlabeled"),
-    "pull_request": ("closed",),
+    "pull_request": (
+        "closed",
+        "edited",
+        "reopened",
+        "synchronize",
+    ),
     "installation": ("deleted", "suspend"),
     "installation_repositories": ("removed",),
     "repository": ("archived", "deleted", "transferred"),
@@ -221,6 +226,8 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
     installation, sender = _part(body, "installation"), _part(body, "sender")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
+    if name == "pull_request" and action == "edited" and not _retargeted(body):
+        return Ignored("its base branch is the same")  # title and body decide nothing
     label = _part(body, "label") if action == "unlabeled" else None
     if action == "unlabeled" and (label is None or _text(label, "name").lower() not in OURS):
         return Ignored("the label is none of ours")
@@ -252,6 +259,11 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
         branch=_text(head, "ref") if head is not None else "",
         repositories=tuple(_id(one, "id") for one in removed if isinstance(one, Mapping)),
     )
+
+
+def _retargeted(body: Body) -> bool:
+    changes = _part(body, "changes")
+    return changes is not None and changes.get("base") is not None
 
 
 def _labeled(

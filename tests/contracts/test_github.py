@@ -260,6 +260,38 @@ def test_a_branch_is_made_once_and_never_moved(case: Case) -> None:
             writer.commit_view("0" * 40)
 
 
+def test_a_branch_moves_forward_only(case: Case) -> None:
+    with case.write(case.run, Phase.GIT) as writer:
+        first = committed(case, writer)
+        writer.create_branch(BRANCH, first)
+        tree = writer.commit_view(first).tree
+        merge, _ = writer.commit("Merge", tree, first, case.head)
+        assert writer.commit_view(merge).parents == (first, case.head)
+        other, _ = writer.commit("Aside", tree, case.head)
+        assert writer.advance_branch(BRANCH, merge, first) == merge
+        assert writer.find_branch(BRANCH) == merge
+        with pytest.raises(Refused, match="fast forward"):
+            writer.advance_branch(BRANCH, other, merge)
+        assert writer.find_branch(BRANCH) == merge
+        with pytest.raises(ForbiddenCall):
+            writer.advance_branch("main", merge, case.head)
+
+
+def test_commits_of_a_branch_are_listed_oldest_first(case: Case) -> None:
+    with case.write(case.run, Phase.GIT) as writer:
+        first = committed(case, writer)
+        tree = writer.commit_view(first).tree
+        second, _ = writer.commit("More", tree, first)
+        merge, _ = writer.commit("Merge", tree, second, case.head)
+        writer.create_branch(BRANCH, merge)
+    following = replace(case.run, kind=Kind.RECHECK)
+    with case.read(following) as reader:
+        found = reader.commits(case.head, merge)
+        assert [(one.sha, one.parents) for one in found] == [(first, 1), (second, 1), (merge, 2)]
+        assert found[0].author.kind == "Bot"
+        assert reader.parting(case.head, merge) == (case.head, 0)
+
+
 # -- pull request ----------------------------------------------------------------------------------
 
 

@@ -234,7 +234,7 @@ def test_a_merge_takes_what_either_side_did(
     case: Case, ours: dict[str, File | None], theirs: dict[str, File | None],
     wanted: dict[str, File | None],
 ) -> None:  # fmt: skip
-    made, conflicts = case.objects.merge(case.base, build(case, ours), build(case, theirs))
+    made, conflicts = case.objects.reapplied(case.base, build(case, ours), build(case, theirs))
     assert conflicts == ()
     assert made == build(case, wanted)
 
@@ -252,7 +252,7 @@ def test_a_merge_takes_what_either_side_did(
 def test_what_both_sides_changed_otherwise_is_a_conflict_and_no_tree(
     case: Case, ours: dict[str, File | None], theirs: dict[str, File | None]
 ) -> None:
-    made, conflicts = case.objects.merge(case.base, build(case, ours), build(case, theirs))
+    made, conflicts = case.objects.reapplied(case.base, build(case, ours), build(case, theirs))
     assert made == "" and conflicts == tuple(sorted(ours))
 
 
@@ -263,9 +263,29 @@ def test_hunks_that_are_apart_merge_in_one_file_and_a_moved_file_is_not_followed
     base = build(case, {"long": lines})
     edits = [lines.replace(b"\n3\n", b"\nthree\n"), lines.replace(b"\n25\n", b"\n")]
     ours, theirs = (case.objects.build(base, *changes({"long": one})) for one in edits)
-    made, conflicts = case.objects.merge(base, ours, theirs)
+    made, conflicts = case.objects.reapplied(base, ours, theirs)
     assert conflicts == ()
     both = lines.replace(b"\n3\n", b"\nthree\n").replace(b"\n25\n", b"\n")
     assert case.objects.read(made, "long") == both
     away = case.objects.build(base, *changes({"long": None, "moved": lines}))
-    assert case.objects.merge(base, ours, away) == ("", ("long",))
+    assert case.objects.reapplied(base, ours, away) == ("", ("long",))
+
+
+def test_trees_are_merged_or_name_what_conflicts(case: Case) -> None:
+    ours = build(case, {"src/a.py": b"a = 1\nb = 3\n", "new.py": b"n\n"})
+    theirs = build(case, {"README.md": b"# News\n", "src/b.py": None})
+    tree, clashes = case.objects.merged(case.base, ours, theirs)
+    both = {"src/a.py": b"a = 1\nb = 3\n", "new.py": b"n\n", "README.md": b"# News\n"}
+    assert (tree, clashes) == (build(case, {**both, "src/b.py": None}), ())
+    other = build(case, {"src/a.py": b"a = 1\nb = 4\n", "README.md": b"# More\n"})
+    assert case.objects.merged(case.base, ours, other) == ("", ("src/a.py",))
+    gone = build(case, {"src/a.py": None})
+    assert case.objects.merged(case.base, gone, other) == ("", ("src/a.py",))
+    assert case.objects.merged(case.base, ours, case.base) == (ours, ())
+
+
+def test_a_blob_is_read_by_its_id(case: Case) -> None:
+    link = next(one for one in case.objects.entries(case.base) if one.path == "link")
+    assert case.objects.blob(link.oid) == b"src/a.py"
+    with pytest.raises(Missing):
+        case.objects.blob("1" * 40)

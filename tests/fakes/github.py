@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from app.domain.commits import BranchCommit
 from app.domain.contributors import PullCommit
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
@@ -28,7 +29,7 @@ from app.domain.ports import (
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, Kind
 
 Files = dict[str, tuple[int, bytes]]
 BOT = Person(900, "patchwarrant[bot]", "Bot")
@@ -121,6 +122,12 @@ class FakeGitHub:
             if view.head_ref == branch and view.state == "open":
                 self.pulls[number] = replace(view, head_sha=sha)
 
+    def follow(self, branch: str) -> None:
+        """Open pull requests see their head move."""
+        for number, view in self.pulls.items():
+            if view.head_ref == branch and view.state == "open":
+                self.pulls[number] = replace(view, head_sha=self.branches[branch])
+
     def open_issue(self, number: int, title: str, body: str, *labels: str) -> IssueView:
         view = IssueView(
             number, title, body, "open", False, False, labels, Person(3, "bob"), "2026-11-30"
@@ -131,6 +138,7 @@ class FakeGitHub:
     @contextmanager
     def read(self, run: Run) -> Iterator[GitHubReader]:
         phases = {Kind.VERIFY: Phase.EXAMINE, Kind.REVISE: Phase.REVIEW}
+        phases |= dict.fromkeys(FOLLOWING, Phase.FOLLOW)
         self.phases.append(phases.get(run.kind, Phase.AUTHORIZE))
         yield FakeReader(self)
 
@@ -241,11 +249,25 @@ class FakeReader:
             raise Missing("No common ancestor between the two commits.", 404)
         return found, ours.index(found)
 
+    def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
+        self.hub.up()
+        known = set(self._history(base))
+        fresh = [one for one in self._history(head) if one not in known]
+        return tuple(
+            BranchCommit(
+                one, self.hub.authors.get(one, BOT), "Somebody", len(self.hub.commits[one].parents)
+            )
+            for one in reversed(fresh)
+        )
+
     def _history(self, commit: str) -> list[str]:
-        """First parents, newest first."""
-        line = [commit]
-        while parents := self.hub.commits[line[-1]].parents:
-            line.append(parents[0])
+        """All that a commit rests on, nearest first."""
+        line, waiting = list[str](), [commit]
+        while waiting:
+            one = waiting.pop(0)
+            if one not in line:
+                line.append(one)
+                waiting += self.hub.commits[one].parents
         return line
 
 
@@ -268,9 +290,9 @@ class FakeWriter:
             raise IntegrityError("another tree came out")
         self.hub.trees[expected] = made
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         self.hub.up()
-        return self.hub._commit(message, tree, (parent,), verified=True), True
+        return self.hub._commit(message, tree, parents, verified=True), True
 
     def commit_view(self, commit: str) -> CommitView:
         self.hub.up()

@@ -120,6 +120,20 @@ class MemoryObjects:
         _refuse_clashes(old, paths.keys())
         return self._tree(paths)
 
+    def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Whole files only: what both sides changed differently conflicts."""
+        was, one, other = self._of(fork), self._of(ours), self._of(theirs)
+        made: Paths = {}
+        clashes = []
+        for path in was.keys() | one.keys() | other.keys():
+            sides = was.get(path), one.get(path), other.get(path)
+            if sides[1] != sides[2] and sides[0] not in sides[1:]:
+                clashes.append(path)
+            kept = sides[2] if sides[1] == sides[0] else sides[1]
+            if kept is not None:
+                made[path] = kept
+        return ("", tuple(sorted(clashes))) if clashes else (self._tree(made), ())
+
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         before, after = self._of(old), self._of(new)
         return tuple(
@@ -137,7 +151,7 @@ class MemoryObjects:
         added = sum(line.startswith("+") for line in lines)
         return Delta(path, *modes, added, sum(line.startswith("-") for line in lines))
 
-    def merge(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+    def reapplied(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """Whole files merge where one side left them alone; within a file, hunks that are apart."""
         sides = [self._of(tree) for tree in (base, ours, theirs)]
         made: Paths = {}

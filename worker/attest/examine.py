@@ -131,6 +131,11 @@ def fresh(signed: Signed, head: str, where: str) -> Finding:
 
 def made_by_us(signed: Signed) -> bool:
     """Whether the commit was made by the run itself, so that its parent is known."""
+    return _at(signed.evidence, "run", "kind") not in ("verify", "recheck")
+
+
+def written_by_us(signed: Signed) -> bool:
+    """Whether the pull request's body holds our words about this evidence."""
     return bool(_at(signed.evidence, "run", "kind") != "verify")
 
 

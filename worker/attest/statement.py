@@ -130,6 +130,17 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
             else {"count": 0},
             "hints": [[one.path, one.blob] for one in snapshot.hints] if snapshot else [],
         },
+        "head": {
+            "before": contract.before,
+            "rewritten": contract.rewritten,
+            "others": ids(
+                [
+                    f"{one.sha} {one.author.login if one.author.id else '-'}"
+                    for one in contract.others
+                ],
+                room.ids,
+            ),
+        },
         "plan": _plan(run.plan),
         **_revision(run),
         "ci": {"held": run.ci.held, "started": len(run.ci.started)} if run.ci else {},

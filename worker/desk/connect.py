@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter
 from app.domain.run import Run, branch_name
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, Kind
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
@@ -22,7 +22,11 @@ def nobody() -> None:
     """For requests that belong to no lease: notes about events, the progress of a run."""
 
 
-READS = {Kind.VERIFY: Phase.EXAMINE, Kind.REVISE: Phase.REVIEW}
+READS = {
+    Kind.VERIFY: Phase.EXAMINE,
+    Kind.REVISE: Phase.REVIEW,
+    **dict.fromkeys(FOLLOWING, Phase.FOLLOW),
+}
 
 
 @dataclass
@@ -45,7 +49,8 @@ class Access:
 
     @contextmanager
     def read(self, run: Run, own: Callable[[], None] = nobody) -> Iterator[GitHubReader]:
-        """Live reads of the run's repository: about its issue, or about somebody's pull request."""
+        """Live reads of the run's repository: about its issue, about somebody's pull request, or
+        about its Change's own."""
         phase = READS.get(run.kind, Phase.AUTHORIZE)
         with self.client(run, phase, own) as client:
             yield Reader(client)

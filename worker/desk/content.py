@@ -48,8 +48,3 @@ def change_set(kit: DeskKit, candidate: Candidate) -> list[FileWrite]:
             raise IntegrityError(f"The artifact of {change.path!r} is not what it is named after.")
         files.append(FileWrite(change.path, change.mode, data))
     return files
-
-
-def alike(one: str, other: str) -> bool:
-    """Equal as GitHub keeps text: line ends and the blank end do not count."""
-    return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()

@@ -15,11 +15,12 @@ from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader
 from app.domain.repo_config import reaches
 from app.domain.run import BRANCH, Run
-from app.domain.state import Kind, State
+from app.domain.state import FOLLOWING, Kind, State
 from worker.desk.authority import role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of
 from worker.desk.revising import revise, revised_again
 from worker.desk.said import Said
+from worker.desk.update_command import gone_on
 from worker.store.rows import Opening
 
 log = logging.getLogger(__name__)
@@ -176,10 +177,24 @@ def _verify(said: Said) -> str | None:
             "an issue, so nothing was done."
         )
         return None
+    if said.change is not None and said.change.pull == event.issue:
+        return _gone_on(said, Kind.RECHECK, Word.VERIFY)
     run = replace(said.asking, kind=Kind.VERIFY, word=Word.VERIFY)
     opened = begin(event, run, desk)
     new = opened is not None and opened.outcome in (Opening.NEW, Opening.KNOWN)
     return opened.run_id if opened is not None and new else None
+
+
+def _update(said: Said) -> str | None:
+    return _gone_on(said, Kind.UPDATE, Word.UPDATE)
+
+
+def _gone_on(said: Said, kind: Kind, word: Word) -> str | None:
+    """Go on with the pull request of ours that this is said on, or whose issue this is."""
+    woken, answer = gone_on(said.event, said.asking, said.change, said.desk, kind, word)
+    if answer:
+        said.reply(answer)
+    return woken
 
 
 def _retry(said: Said) -> str | None:
@@ -193,6 +208,9 @@ def _retry(said: Said) -> str | None:
         )
         return None
     last = runs[-1]
+    if last.kind in FOLLOWING and said.change is not None and said.change.open:
+        return _gone_on(said, last.kind, Word(last.word or Word.VERIFY))
+    last = next((run for run in reversed(runs) if run.kind not in FOLLOWING), last)
     again = replace(
         said.asking, kind=last.kind, word=last.word or Word.RETRY, event=last.event,
         issue=last.issue,
@@ -240,6 +258,7 @@ _DOERS: dict[Word, Callable[[Said], str | None]] = {
     Word.EXPLAIN: _start,
     Word.REVISE: revise,
     Word.VERIFY: _verify,
+    Word.UPDATE: _update,
     Word.RETRY: _retry,
     Word.APPROVE: _approve,
 }

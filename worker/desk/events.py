@@ -34,8 +34,7 @@ def handle_event(key: str, desk: EventDesk) -> str | None:
     if event.told == PRESSED:
         return pressed(event, desk)
     if event.kind is EventKind.NUDGE:
-        nudged(event, desk)
-        return None
+        return nudged(event, desk)
     if event.kind is not EventKind.ISSUE_LABELED:
         return conversed(event, desk)
     return _labeled(event, desk)

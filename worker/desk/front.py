@@ -14,7 +14,7 @@ from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.run import Run
-from app.domain.state import Kind, State
+from app.domain.state import FOLLOWING, Kind, State
 from worker.desk.kit import FIX_LABEL, Read, Write, counted
 from worker.store.rows import Opened, Opening
 
@@ -55,6 +55,12 @@ class Events(Protocol):
     def taken(self, change: str, event_keys: Sequence[str]) -> None: ...
 
     def close_change(self, change: ChangeRow) -> bool: ...
+
+    def reopen_change(self, change: ChangeRow) -> bool: ...
+
+    def wait_for_head(self, change: str, event_key: str) -> str: ...
+
+    def look_at_head(self, change: str, event_key: str) -> None: ...
 
     def taking_off(self, repository: int, issue: int) -> None: ...
 
@@ -123,7 +129,8 @@ def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
     An issue's Change that can take no further run is closed first: its pull request was closed, or
     its branch was left behind by a run that stopped.
     """
-    found = left_behind(run, desk) if desk.allows(event) else None
+    follows = run.kind in FOLLOWING  # its Change was looked at already
+    found = left_behind(run, desk) if desk.allows(event) and not follows else None
     if found is not None:
         return found
     whose = counted(run)
@@ -131,11 +138,12 @@ def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
     if desk.caps and full:
         hour = desk.now() // 3_600_000
         marker = f"<!-- patchwarrant:cap:{full}:{run.requester.id}:{hour} -->"
-        tell(desk, run, marker, told.capped(event.sender, full, desk.caps.limits[full]))
+        text = told.capped(event.sender, full, desk.caps.limits[full])
+        tell(desk, run, marker, f"{text} {told.NOT_LOOKED_AT}" if follows else text)
         desk.ledger.event_done(event.key, f"refused-cap:{full}")
         return None
     opened = desk.ledger.open_run(event.key, run)
-    if desk.caps and opened.outcome in (Opening.ACTIVE, Opening.PULL, Opening.CLOSED):
+    if desk.caps and opened.outcome in (Opening.ACTIVE, Opening.PULL, Opening.GONE):
         desk.caps.give_back(whose, event.key)
     return opened
 
@@ -198,11 +206,14 @@ def note_of(opened: Opened) -> tuple[str, str]:
 
 
 def tell(desk: EventDesk, run: Run, marker: str, text: str) -> None:
-    """Say it on the issue and take the label off; owners outside the allow-list get no words."""
+    """Say it on the issue and take the label off, or on the pull request that the run goes on
+    with; owners outside the allow-list get no words."""
+    follows = run.kind in FOLLOWING
 
     def act(writer: GitHubWriter) -> None:
-        writer.comment(run.issue, f"{marker}\n{text}", marker)
-        if not run.word and not _admitting(run, desk):
+        where = run.publication.pull if follows else run.issue
+        writer.comment(where, f"{marker}\n{text}", marker)
+        if not run.word and not follows and not _admitting(run, desk):
             desk.ledger.taking_off(run.repository.id, run.issue)
             writer.remove_label(run.issue, FIX_LABEL)
 

@@ -30,6 +30,21 @@ def remains(kit: DeskKit) -> Callable[[Run], Run]:
     return rebuilt
 
 
+def of_update(kit: DeskKit) -> Callable[[Run], Run]:
+    """The run with the merge's commit, where the branch shows it by now."""
+
+    def rebuilt(run: Run) -> Run:
+        if kit.hold.intent("branch") is None:
+            return run
+        branch = done(kit.hold, "branch") or _branch(kit, run, run.publication.branch)
+        if branch is None:
+            return run
+        commit = str(branch["commit"])
+        return replace(run, publication=replace(run.publication, commit=commit))
+
+    return rebuilt
+
+
 def _published(kit: DeskKit, run: Run) -> Publication:
     if run.kind is Kind.REVISE:
         return _pushed(kit, run)

@@ -45,6 +45,7 @@ def revise(said: Said) -> str | None:
         said.asking,
         kind=Kind.REVISE,
         word=Word.REVISE,
+        change=change.id,
         issue=change.issue,
         publication=Publication(branch=change.branch, pull=change.pull),
     )
@@ -54,7 +55,7 @@ def revise(said: Said) -> str | None:
         return None
     if opened.outcome in (Opening.NEW, Opening.KNOWN):
         return opened.run_id or None
-    if opened.outcome is Opening.CLOSED:
+    if opened.outcome is Opening.GONE:
         desk.ledger.taken(change.id, [event.key])
         said.reply(told.closed_pull(event.sender))
     elif opened.outcome is Opening.ACTIVE:  # another run began just now
@@ -72,4 +73,4 @@ def revised_again(said: Said, again: Run, last: Run) -> Run:
     """`again` as the revision that `last` was: its other comments wait for it once more."""
     change, pull = said.change, last.publication.pull
     branch = change.branch if change is not None else ""
-    return replace(again, publication=Publication(branch=branch, pull=pull))
+    return replace(again, change=last.change, publication=Publication(branch=branch, pull=pull))

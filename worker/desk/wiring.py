@@ -19,7 +19,7 @@ from app.domain.event import Repository
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import ENDS, OWNER, Kind, Role, State
+from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
@@ -38,11 +38,13 @@ from worker.desk.overdue import Overdue
 from worker.desk.pace import LONGEST_MS
 from worker.desk.polling import Poll
 from worker.desk.progress import Progress
-from worker.desk.remains import remains
+from worker.desk.remains import of_update, remains
 from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
+from worker.desk.stages.certify_again import certify_again
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
+from worker.desk.stages.follow import follow
 from worker.desk.stages.publish import publish
 from worker.desk.stages.readmit import readmit
 from worker.desk.stages.renew import renew
@@ -103,15 +105,19 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
-            earlier=partial(_earlier, self.ledger),
             waiting=self.ledger.waiting,
             taken=self.ledger.taken,
             bots=self.held.bots,
             over_cap=self._over_cap,
+            history=self.ledger.history,
+            tell_oneself=self.ledger.add_event,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
             return Crew(stages=foreign, explain=explain(kit))
+        if run.kind in FOLLOWING:
+            again = {State.ADMIT: follow(kit), State.PUBLISH: certify_again(kit)}
+            return Crew(stages=again, explain=explain(kit), salvage=of_update(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         if run.kind is Kind.REVISE:
             stages = {State.ADMIT: readmit(kit), State.PUBLISH: renew(kit)}
@@ -386,13 +392,6 @@ def _newest(ledger: Ledger, run_id: str) -> Run | None:
     run = ledger.run(run_id)
     change = ledger.change(run.change) if run is not None else None
     return run if change is not None and change.runs[-1] == run_id else None
-
-
-def _earlier(ledger: Ledger, run: Run) -> tuple[Run, ...]:
-    """The other runs of a run's Change, oldest first."""
-    change = ledger.change(run.change)
-    found = [ledger.run(one) for one in (change.runs if change else ()) if one != run.id]
-    return tuple(one for one in found if one is not None)
 
 
 def _fetches(ledger: Ledger, run_id: str) -> bool:

@@ -21,7 +21,7 @@ from app.domain.record import BLOB_CAP, JOB_TOKEN, Kept
 from app.domain.redact import Redactor
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
-from app.domain.state import Kind, Role, State
+from app.domain.state import JUDGING, Role, State
 from worker import jobs, logs, settings
 from worker.carry import Carrier, Crew, Stage
 from worker.config_file import config_of, workflow_of
@@ -120,8 +120,8 @@ class Runner:
                 State.VERIFY: verify(checks),
                 State.GATE: gate(checks),
             },
-            # Somebody else's change is whole as it is, and not ours to show as a patch.
-            salvage=None if run.kind is Kind.VERIFY else self._salvage(kit, hold, objects),
+            # What others made is whole as it is, and not ours to show as a patch.
+            salvage=None if run.kind in JUDGING else self._salvage(kit, hold, objects),
         )
 
     def _salvage(self, kit: Kit, hold: LedgerHold, objects: Store) -> Stage:

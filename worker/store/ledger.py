@@ -17,7 +17,7 @@ from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
 from app.domain.run import Run, branch_name
-from app.domain.state import ENDS, OWNER, Kind, Role, State
+from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
 from worker.store.exchange import Exchange
@@ -91,11 +91,16 @@ class Ledger(Exchange):
     def open_run(self, event_key: str, run: Run) -> Opened:
         """Open `run` for an event: one open Change an issue, one active run a Change.
 
-        A revision goes on with the pull request of the issue's open Change; without one the answer
-        is `closed`. `run.change` is set here. Called again after a crash it answers `known`. With
-        `new` and `known` the event has its outcome. Raises `Missing` when there is no such event.
+        `run.change` is set here, but for kinds that go on with a Change: those name it, and answer
+        `gone` where it is not the issue's open one. Called again after a crash it answers `known`.
+        With `new` and `known` the event has its outcome. Raises `Missing` when there is no such
+        event.
         """
         repository, wanted = run.repository.id, ""
+        goes_on = run.kind in FOLLOWING or run.kind is Kind.REVISE
+        follows = run.change if goes_on else ""
+        if goes_on and not follows:
+            raise ValueError(f"run {run.id} names no Change to go on with")
         keys = (
             record.event_key(event_key),
             record.run_key(run.id),
@@ -122,7 +127,7 @@ class Ledger(Exchange):
                     repository,
                     run.issue,
                     branch_name(run.issue, run.id),
-                    int(run.kind is Kind.REVISE),
+                    follows,
                 ),
             )
             outcome, *rest = (part.decode() for part in answer)
@@ -394,6 +399,12 @@ class Ledger(Exchange):
             open=still == "1",
         )
 
+    def history(self, run: Run) -> list[Run]:
+        """The runs of a run's Change, oldest first."""
+        change = self.change(run.change)
+        found = [self.run(one) for one in change.runs] if change is not None else []
+        return [one for one in found if one is not None]
+
     def open_change(self, repository: int, issue: int) -> ChangeRow | None:
         """The issue's one open Change."""
         found = self.calls.command("GET", record.issue_key(repository, issue))
@@ -403,6 +414,22 @@ class Ledger(Exchange):
         """Its pull request was closed: the next label begins a new Change."""
         keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
         return bool(self.calls.script(scripts.CLOSE_CHANGE, keys, (change.id,)))
+
+    def reopen_change(self, change: ChangeRow) -> bool:
+        """Its pull request was opened again; False where the issue has another open Change."""
+        keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
+        return bool(self.calls.script(scripts.REOPEN_CHANGE, keys, (change.id,)))
+
+    def wait_for_head(self, change: str, event_key: str) -> str:
+        """The key of the one event that waits to have a Change's head looked at: this one, or an
+        earlier one that is open still and will see what this one tells of."""
+        keys = (record.push_key(change), record.EVENTS_OPEN)
+        held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
+        return str(held.decode())
+
+    def look_at_head(self, change: str, event_key: str) -> None:
+        """Say so before the head is read: what is pushed from now on waits for itself."""
+        self.calls.script(scripts.LOOK_AT_HEAD, (record.push_key(change),), (event_key,))
 
     # -- review comments that wait for their turn
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.domain.errors import IllegalMove
-from app.domain.state import ENDS, MOVES, OWNER, Kind, Role, Signal, State, move
+from app.domain.state import ENDS, FOLLOWING, JUDGING, MOVES, OWNER, Kind, Role, Signal, State, move
 
 MODEL = {State.LOCATE, State.PLAN, State.EDIT}
 WRITING = {State.PLAN, State.EDIT, State.VERIFY, State.GATE, State.PUBLISH}
@@ -14,6 +14,8 @@ STATES = {
     Kind.REVISE: set(State),
     Kind.VERIFY: set(State) - MODEL,
     Kind.EXPLAIN: set(State) - WRITING,
+    Kind.RECHECK: set(State) - MODEL,
+    Kind.UPDATE: set(State) - MODEL,
 }
 
 
@@ -103,3 +105,10 @@ def test_a_move_that_is_not_in_the_table_raises() -> None:
             if (state, signal) not in MOVES[Kind.FIX]:
                 with pytest.raises(IllegalMove, match=state):
                     move(Kind.FIX, state, signal)
+
+
+def test_kinds_that_judge_never_reach_the_model_and_those_that_follow_judge() -> None:
+    assert FOLLOWING < JUDGING
+    for kind in JUDGING:
+        assert MOVES[kind] == MOVES[Kind.VERIFY]
+        assert not MODEL & reached(kind, State.ADMIT)

@@ -302,6 +302,19 @@ def test_a_body_under_another_name_is_a_misfit(name: str, body: dict[str, Any]) 
         event_of(name, body, lambda: "d" * 64)
 
 
+PULLED = {key: value for key, value in INLINE.items() if key != "comment"}
+
+
+def test_a_push_names_who_pushed_and_the_branch() -> None:
+    bot = {"id": 77, "login": "format[bot]", "type": "Bot"}
+    body = {**PULLED, "action": "synchronize", "sender": bot}
+    event = event_of("pull_request", body, lambda: "d" * 64)
+    assert isinstance(event, Event) and event.sender == Person(77, "format[bot]", "Bot")
+    assert (event.branch, event.told) == ("agent/issue-7-abc", "pull_request.synchronize")
+    with pytest.raises(Misfit):
+        event_of("pull_request", {**PULLED, "action": "edited", "changes": []}, lambda: "d")
+
+
 # -- nudges ---------------------------------------------------------------------------------------
 
 
@@ -314,6 +327,13 @@ def test_a_body_under_another_name_is_a_misfit(name: str, body: dict[str, Any]) 
         ("issues", changed(action="unlabeled"), 7),
         ("issues", changed(action="unlabeled", label__name="Agent:Running"), 7),
         ("pull_request", {**INLINE, "action": "closed", "comment": None} | {}, 7),
+        ("pull_request", {**PULLED, "action": "synchronize"}, 7),
+        ("pull_request", {**PULLED, "action": "reopened"}, 7),
+        (
+            "pull_request",
+            {**PULLED, "action": "edited", "changes": {"base": {"ref": {"from": "main"}}}},
+            7,
+        ),
         ("installation", {"action": "suspend", "installation": {"id": 5}}, 0),
         ("installation", {"action": "deleted", "installation": {"id": 5}, "sender": None}, 0),
         ("repository", changed(action="archived", issue=GONE, label=GONE), 0),
@@ -359,7 +379,9 @@ def test_a_nudge_names_the_branch_and_the_repositories_that_went() -> None:
     [
         ("issues", changed(action="unlabeled", label__name="bug")),
         ("issues", changed(action="closed", installation=None)),
-        ("pull_request", {**INLINE, "action": "synchronize"}),
+        ("pull_request", {**INLINE, "action": "labeled"}),
+        ("pull_request", {**PULLED, "action": "edited", "changes": {"title": {"from": "x"}}}),
+        ("pull_request", {**PULLED, "action": "edited"}),
         ("installation", {"action": "created", "installation": {"id": 5}}),
         ("repository", changed(action="edited")),
     ],

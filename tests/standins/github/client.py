@@ -230,6 +230,10 @@ class Control:
     def reopen_issue(self, repo: str, number: int, user: str) -> None:
         self.act("reopen_issue", repo=repo, number=number, user=user)
 
+    def take_away(self, repo: str, number: int, user: str, action: str = "deleted") -> None:
+        """The issue is deleted or transferred."""
+        self.act("take_away", repo=repo, number=number, user=user, action=action)
+
     def lock_issue(self, repo: str, number: int, user: str, locked: bool = True) -> None:
         self.act("lock_issue", repo=repo, number=number, user=user, locked=locked)
 
@@ -315,6 +319,10 @@ class Control:
     def merge(self, repo: str, number: int, user: str, method: str = "merge") -> str:
         return str(self.act("merge", repo=repo, number=number, user=user, method=method))
 
+    def update_branch(self, repo: str, number: int, user: str) -> str:
+        """A person presses "Update branch" on a pull request; the merge commit's id."""
+        return str(self.act("update_branch", repo=repo, number=number, user=user))
+
     def set_status(self, repo: str, user: str, sha: str, context: str, state: str) -> int:
         told = {"repo": repo, "user": user, "sha": sha, "context": context, "state": state}
         return int(self.act("set_status", **told))
@@ -351,6 +359,10 @@ class Control:
     def pulls(self, repo: str) -> list[Json]:
         """Open and closed, oldest first."""
         shown: list[Json] = self.act("get_pulls", repo=repo)
+        return shown
+
+    def commit(self, repo: str, sha: str) -> Json:
+        shown: Json = self.act("get_commit", repo=repo, sha=sha)
         return shown
 
     def check_runs(self, repo: str, sha: str) -> list[Json]:

@@ -10,7 +10,7 @@ import pygit2
 
 from tests.standins.github import acts, check_acts, pull_acts
 from tests.standins.github.refusals import Refusal
-from tests.standins.github.shapes import checks, issues, pulls
+from tests.standins.github.shapes import checks, commits, issues, pulls
 from tests.standins.github.state import Repo
 from tests.standins.github.world import World
 
@@ -57,6 +57,12 @@ def reopen_issue(world: World, *, repo: str, number: int, user: str) -> None:
 def lock_issue(world: World, *, repo: str, number: int, user: str, locked: bool = True) -> None:
     issue = world.issue(repo, number)
     acts.lock(world, world.named(repo), issue, world.person(user), locked)
+
+
+def take_away(world: World, *, repo: str, number: int, user: str, action: str = "deleted") -> None:
+    """`action`: deleted or transferred."""
+    issue = world.issue(repo, number)
+    acts.take_away(world, world.named(repo), issue, world.person(user), action)
 
 
 def add_label(world: World, *, repo: str, number: int, user: str, name: str) -> None:
@@ -232,6 +238,12 @@ def merge(world: World, *, repo: str, number: int, user: str, method: str = "mer
     return pull_acts.merge(world, world.named(repo), issue, world.person(user), method)
 
 
+def update_branch(world: World, *, repo: str, number: int, user: str) -> str:
+    """A person presses "Update branch": the base is merged in; the commit's id."""
+    issue = world.issue(repo, number)
+    return pull_acts.update_branch(world, world.named(repo), issue, world.person(user))
+
+
 def set_status(
     world: World,
     *,
@@ -291,6 +303,14 @@ def get_refs(world: World, *, repo: str) -> dict[str, str]:
     return world.named(repo).store.refs()
 
 
+def get_commit(world: World, *, repo: str, sha: str) -> Json:
+    found = world.named(repo)
+    commit = found.store.commit(sha)
+    if commit is None:
+        raise Refusal(404, f"no commit {sha}")
+    return commits.git_commit(world, found, commit)
+
+
 def get_check_runs(world: World, *, repo: str, sha: str) -> list[Json]:
     found = world.named(repo)
     runs = [run for suite in found.suites for run in suite.runs if run.head_sha == sha]
@@ -309,6 +329,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         edit_issue,
         get_check_runs,
         get_comments,
+        get_commit,
         get_issue,
         get_pull,
         get_pulls,
@@ -327,5 +348,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         review,
         set_draft,
         set_status,
+        take_away,
+        update_branch,
     )
 }

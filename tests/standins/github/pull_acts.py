@@ -220,6 +220,25 @@ def _merge_commit(
     return store.add_commit(tree, parents, message, who, who, world.signing)
 
 
+def update_branch(world: World, repo: Repo, issue: Issue, actor: Actor) -> str:
+    """The base merged into the head's branch as a person's commit with two parents; its id. 422
+    where there is a conflict or nothing to merge."""
+    pull, store = pull_shapes.pull_of(issue), repo.store
+    if store.descends(pull.head_sha, pull.base_sha):
+        raise Refusal(422, "There are no new commits on the base branch.")
+    head, base = pygit2.Oid(hex=pull.head_sha), pygit2.Oid(hex=pull.base_sha)
+    index = store.git.merge_commits(head, base)
+    if index.conflicts is not None:
+        raise Refusal(422, "merge conflict between base and head")
+    who, message = signature(world, actor), f"Merge branch '{pull.base_ref}' into {pull.head_ref}"
+    tree, parents = str(index.write_tree(store.git)), [pull.head_sha, pull.base_sha]
+    sha = store.add_commit(tree, parents, message, who, who, world.signing)
+    before = store.refs()
+    store.set_ref(f"refs/heads/{pull.head_ref}", sha)
+    refs_moved(world, repo, before, actor)
+    return sha
+
+
 def signature(world: World, actor: Actor) -> pygit2.Signature:
     """Name and noreply address of an account, at this moment."""
     account = actor.account

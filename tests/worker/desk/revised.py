@@ -94,7 +94,7 @@ class Revising:
 
         return replace(
             self.desk.kit(),
-            earlier=lambda _run: (self.first, *self.others),
+            history=lambda _run: (self.first, *self.others),
             waiting=lambda _change: list(self.waiting),
             taken=lambda _change, keys: self.took.extend(keys),
             heard=heard,

@@ -143,7 +143,7 @@ def test_the_ledger_opens_no_revision_without_an_open_change(redis: Redis) -> No
         front.ledger.run("run1") or revisions(front)[0], id="rev", kind=Kind.REVISE, issue=99
     )
     front.ledger.add_event(replace(front.ledger.event("k1"), key="k9"))  # type: ignore[type-var]
-    assert front.ledger.open_run("k9", run).outcome == "closed"
+    assert front.ledger.open_run("k9", run).outcome == "gone"
 
 
 @dataclass

@@ -6,6 +6,7 @@ import base64
 import binascii
 from typing import Any
 
+from app.domain.commits import BranchCommit
 from app.domain.contributors import PullCommit
 from app.domain.errors import IntegrityError
 from app.domain.event import Person
@@ -162,6 +163,16 @@ def commit_view(data: Any) -> CommitView:
         parents=tuple(text(one, "sha") for one in items(data, "parents")),
         message=text(data, "message"),
         verified=flag(data, "verification", "verified"),
+    )
+
+
+def branch_commit(data: Any) -> BranchCommit:
+    """A commit of a comparison, with the account that GitHub finds for its author."""
+    return BranchCommit(
+        sha=text(data, "sha"),
+        author=person(part(data, "author")),
+        name=str(part(data, "commit", "author", "name") or ""),
+        parents=len(items(data, "parents")),
     )
 
 

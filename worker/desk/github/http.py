@@ -188,12 +188,13 @@ class Client:
         name: str,
         body: Mapping[str, Any] | None,
         ask: Mapping[str, str | int] | None,
-        path: Mapping[str, str | int],
+        where: Mapping[str, str | int],
     ) -> None:
-        """The one ref: nothing is created, opened or looked up under another name."""
+        """The one ref: nothing is created, moved, opened or looked up under another name."""
+        if name == "move_ref" and (not self.branch or where.get("branch") != self.branch):
+            raise ForbiddenCall(f"{name}: only {self.branch!r} can be moved; nothing was sent")
         asked = {
             "create_ref": ("ref", f"refs/heads/{self.branch}", body),
-            "move_ref": ("branch", self.branch, path),
             "create_pull": ("head", self.branch, body),
             "pulls": ("head", f"{self.repository.owner}:{self.branch}", ask),
         }.get(name)

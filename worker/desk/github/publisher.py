@@ -63,9 +63,9 @@ class Publisher:
         data = self._twice(lambda: self._client.call("create_tree", body=body)).data
         _same("tree", answers.text(data, "sha"), expected)
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         """A commit without author override, so that GitHub can sign it; read back."""
-        body = {"message": self._redact(message), "tree": tree, "parents": [parent]}
+        body = {"message": self._redact(message), "tree": tree, "parents": list(parents)}
         made = answers.commit_view(
             self._twice(lambda: self._client.call("create_commit", body=body)).data
         )
@@ -75,7 +75,7 @@ class Publisher:
             raise IntegrityError(f"GitHub named a commit that is not there: {gone}") from gone
         for one in (made, view):
             _same("commit's tree", one.tree, tree)
-            _same("commit's parents", ",".join(one.parents), parent)
+            _same("commit's parents", ",".join(one.parents), ",".join(parents))
         return view.sha, view.verified
 
     def commit_view(self, commit: str) -> CommitView:

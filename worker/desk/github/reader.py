@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from app.domain.commits import BranchCommit
 from app.domain.contributors import PullCommit
 from app.domain.errors import IntegrityError, Missing, Refused
 from app.domain.event import Repository
@@ -122,6 +123,11 @@ class Reader:
         ask = {"per_page": 1, "page": 2}
         data = self._client.call("compare", ask=ask, base=base, head=head).data
         return answers.text(data, "merge_base_commit", "sha"), answers.number(data, "behind_by")
+
+    def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
+        """The commits of `head` that are no part of `base`, oldest first, all pages."""
+        found = self._client.pages("compare", {}, "commits", base=base, head=head)
+        return tuple(answers.branch_commit(one) for one in found)
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit."""

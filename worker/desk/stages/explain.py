@@ -15,7 +15,8 @@ from app.domain.record import Kept
 from app.domain.repo_config import OnStop
 from app.domain.revision import Thread
 from app.domain.run import Run
-from app.domain.state import ENDS, Kind, State
+from app.domain.state import ENDS, FOLLOWING, Kind, State
+from worker.desk.after import told_on_pull
 from worker.desk.evidence import facts_of
 from worker.desk.faults import guarded
 from worker.desk.intents import once
@@ -49,6 +50,8 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
             run = replace(run, status_comment=comment or run.status_comment)
         elif run.kind is Kind.REVISE:
             run = _revision(kit, run)
+        elif run.kind in FOLLOWING:
+            run = told_on_pull(kit, run)
         elif not _told_by_its_draft(run):
             labels = _labels(kit, run)
             with kit.write(run, Phase.STATUS) as writer:

@@ -21,7 +21,7 @@ from app.domain.pull_request_config import TEMPLATES
 from app.domain.run import Publication, Run, branch_name
 from app.domain.state import Signal
 from worker.desk.authority import require_repository, require_role
-from worker.desk.content import alike, change_set, require_base, wanted_as_draft
+from worker.desk.content import change_set, require_base, wanted_as_draft
 from worker.desk.evidence import certified, facts_of, shown, signed
 from worker.desk.faults import guarded
 from worker.desk.intents import Record, done, once
@@ -201,7 +201,9 @@ def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
             run, publication=replace(run.publication, pull=view.number, pull_url=view.url)
         )
         body = report.merge_body(view.body, report.pull_body(numbered, facts))
-        return view if alike(body, view.body) else writer.update_pull(view.number, None, body)
+        return (
+            view if report.alike(body, view.body) else writer.update_pull(view.number, None, body)
+        )
 
 
 def _unmoved(kit: DeskKit, work: _Work) -> None:

@@ -22,6 +22,7 @@ from app.domain.repo_config import Roles, limits_of, reaches
 from app.domain.revision import MOST_THREADS, Revision, Thread, scope_of
 from app.domain.run import Run
 from app.domain.state import Signal
+from app.domain.two_looks import made_here
 from worker.desk.authority import require_repository, require_role
 from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules, event_of
@@ -39,7 +40,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
     def stage(run: Run) -> Run:
         by_our_rules(kit, run)
         event_of(kit, run)
-        earlier = kit.earlier(run)
+        earlier = [one for one in kit.history(run) if one.id != run.id]
         last = _last(earlier)
         with kit.read(run) as reader:
             require_repository(reader, kit.owners)
@@ -53,7 +54,6 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             threads = _threads(reader, view.number, events)
             files = reader.pull_files(view.number)
             commits = reader.pull_commits(view.number)
-        ours = {one.publication.commit for one in earlier if one.publication.commit}
         revision = Revision(
             view.number,
             threads,
@@ -69,8 +69,12 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             plan_approval=last.config.plan_approval,
             head=head,
             revision=revision,
+            fork="",
+            others=(),
+            before="",
+            rewritten=False,
         )
-        people = by_people(commits, ours)
+        people = by_people(commits, made_here(earlier))
         return replace(run, contract=contract, people=people).moved(Signal.DONE)
 
     return guarded(stage)

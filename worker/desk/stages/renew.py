@@ -17,9 +17,11 @@ from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports import PullView
 from app.domain.run import Publication, Run
+from app.domain.stale import without_banner
 from app.domain.state import Signal
+from app.domain.two_looks import made_here
 from worker.desk.authority import require_repository, require_role
-from worker.desk.content import alike, require_base, wanted_as_draft
+from worker.desk.content import require_base, wanted_as_draft
 from worker.desk.evidence import certified, facts_of, shown
 from worker.desk.faults import guarded
 from worker.desk.follow_up import begun, pushed
@@ -93,7 +95,7 @@ def _moved_on(kit: DeskKit, run: Run, head: str) -> Run:
             f"{len(run.heads)} and not pushed over any; the patch is kept below.",
             "Say `/agent revise` again when nobody pushes, or apply the patch by hand.",
         )
-    ours = {one.publication.commit for one in kit.earlier(run) if one.publication.commit}
+    ours = made_here(kit.history(run))
     with kit.read(run) as reader:
         people = by_people(reader.pull_commits(run.publication.pull), ours)
     heads = (*run.heads, head)
@@ -110,8 +112,9 @@ def _pull(kit: DeskKit, run: Run) -> Run:
             raise Park(Waiting.GITHUB, FOLLOWS, note)
         run = replace(run, publication=_published(run, view))
         ours = report.pull_body(run, facts_of(kit, run))
-        title, body = report.renewed_title(run, view.title), report.merge_body(view.body, ours)
-        if title != view.title or not alike(body, view.body):
+        title = report.renewed_title(run, view.title)
+        body = report.merge_body(without_banner(view.body), ours)
+        if title != view.title or not report.alike(body, view.body):
             writer.update_pull(view.number, title, body)
     return run
 

@@ -14,7 +14,7 @@ from app.domain.gate import NO_PLAN, Exhibits, judge
 from app.domain.policy import Rules, never, rules_of
 from app.domain.record import BLOB_CAP, Kept
 from app.domain.run import Run
-from app.domain.state import Kind, Signal
+from app.domain.state import JUDGING, Kind, Signal
 from worker.runner.stages.attempts import applies, changed_paths, measured
 from worker.runner.stages.check_kit import CheckKit, charged
 from worker.runner.stages.lines import free_of_secrets
@@ -44,7 +44,7 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
         start = snapshot.start
         own = None if start == snapshot.base_tree else kit.objects.deltas(start, candidate.tree)
         deltas = kit.objects.deltas(snapshot.base_tree, candidate.tree)
-        foreign = run.kind is Kind.VERIFY  # somebody else's change: told about, never withheld
+        foreign = run.kind in JUDGING  # what others made: told about, never withheld
         if not foreign:
             mine = deltas if own is None else own
             _free_of_blocked(mine, rules)
@@ -75,7 +75,8 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
         _show(kit, snapshot.base_tree, candidate.tree, deltas)
         if own is not None:
             told_since(kit, run, snapshot, candidate, own)
-        ci = None if foreign else started(kit, run, contract, candidate.tree, deltas)
+        pushes = run.kind not in (Kind.VERIFY, Kind.RECHECK)  # a commit of ours
+        ci = started(kit, run, contract, candidate.tree, deltas) if pushes else None
         return replace(charged(run, ms), verdict=verdict, ci=ci).moved(Signal.DONE)
 
     return stage

@@ -33,7 +33,7 @@ def moved_on(kit: CheckKit, run: Run, snapshot: Snapshot, candidate: Candidate |
     kit.objects.validate(tree)
     # The object store is a cache: the candidate is made again before it is merged.
     kit.objects.build(snapshot.start, candidate.changes, kit.hold.get)
-    merged, conflicts = kit.objects.merge(snapshot.start, candidate.tree, tree)
+    merged, conflicts = kit.objects.reapplied(snapshot.start, candidate.tree, tree)
     if conflicts:
         _keep(kit, snapshot.start, candidate.tree)
         raise _ended(f"the edits do not fit its new head {run.onto[:12]}", conflicts)

@@ -12,7 +12,7 @@ from app.domain.permissions import Phase
 from app.domain.repo_config import RepoConfig, Roles
 from app.domain.revision import Thread
 from app.domain.run import Publication, Run
-from app.domain.state import State
+from app.domain.state import Kind, State
 from tests.fakes.github import BOT
 from tests.worker.desk.revised import BRANCH, HEAD_FILES, PATH, PULL, RITA, Revising, asked, on_line
 from worker.desk.stages.readmit import readmit
@@ -217,6 +217,25 @@ def test_the_repository_may_ask_for_more_than_write(made: Revising) -> None:
     made.first = replace(made.first, contract=replace(made.first.contract, config=config))
     with pytest.raises(Halt, match="maintain"):
         admitted(made)
+
+
+def test_evidence_about_a_persons_push_is_what_is_compared_with_and_the_push_stays_theirs(
+    made: Revising,
+) -> None:
+    hub = made.desk.hub
+    theirs = hub.commit_files(BRANCH, {**HEAD_FILES, "n.md": (0o100644, b"n\n")}, "Mine")
+    hub.authors[theirs] = RITA
+    assert made.first.contract is not None
+    contract = replace(made.first.contract, head=theirs, before=made.head, rewritten=True)
+    published = replace(made.first.publication, commit=theirs)
+    made.others.append(
+        replace(made.first, id="again", kind=Kind.RECHECK, contract=contract, publication=published)
+    )
+    run = admitted(made)
+    assert run.contract is not None and run.contract.revision is not None
+    assert run.contract.revision.previous == "again"
+    assert [one.author for one in run.people] == [RITA]
+    assert not (run.contract.rewritten or run.contract.before or run.contract.others)
 
 
 def test_the_repositorys_own_caps_hold_for_revisions_too(made: Revising) -> None:
