@@ -114,6 +114,19 @@ def edited_key(repository: int, issue: int) -> str:
     return f"pw:edited:{repository}:{issue}"
 
 
+WAITS = "pw:waits"  # set: ids of Changes whose review comments wait for a run
+
+
+def waits_key(change: str) -> str:
+    """Sorted set: event key -> when it was written, of review comments that wait for their turn."""
+    return f"pw:waits:{change}"
+
+
+def taken_key(change: str) -> str:
+    """Set: event keys of review comments that a run took up; goes after a while."""
+    return f"pw:taken:{change}"
+
+
 def taken_off_key(repository: int, issue: int) -> str:
     """When we took the trigger's label off an issue last, Redis ms; goes after a while."""
     return f"pw:taken-off:{repository}:{issue}"
@@ -159,7 +172,13 @@ def rows_of_run(run: str) -> tuple[str, ...]:
 
 def rows_of_change(change: str) -> tuple[str, ...]:
     """The rows that go with the last run of a Change."""
-    return (change_key(change), approval_key(change), pushers_key(change))
+    return (
+        change_key(change),
+        approval_key(change),
+        pushers_key(change),
+        waits_key(change),
+        taken_key(change),
+    )
 
 
 def approvals_of_key(repository: int) -> str:

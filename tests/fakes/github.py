@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from app.domain.commits import BranchCommit
+from app.domain.contributors import PullCommit
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
@@ -24,10 +25,12 @@ from app.domain.ports import (
     FileWrite,
     GitHubReader,
     GitHubWriter,
+    InlineView,
     IssueView,
-    PullCommit,
     PullView,
     ReviewView,
+    Vote,
+    WeighedCommit,
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
@@ -105,11 +108,13 @@ class FakeGitHub:
     reactions: set[tuple[int, str]] = field(default_factory=set)
     comment_reactions: set[tuple[int, str]] = field(default_factory=set)
     phases: list[Phase] = field(default_factory=list)
-    reviews: dict[int, list[ReviewView]] = field(default_factory=dict)
+    votes: dict[int, list[Vote]] = field(default_factory=dict)
     authors: dict[str, Person | None] = field(default_factory=dict)  # of commits, by id
     required: dict[str, frozenset[str]] = field(default_factory=dict)
     check_writes: int = 0
     clock: str = "2026-11-30T10:00:00Z"
+    reviews: list[ReviewView] = field(default_factory=list)
+    inline: list[InlineView] = field(default_factory=list)
 
     def commit_files(
         self, branch: str, files: Files, message: str = "Files", by: Person | None = None
@@ -119,9 +124,16 @@ class FakeGitHub:
         self.trees[tree] = dict(files)
         parent = self.branches.get(branch)
         sha = self._commit(message, tree, (parent,) if parent else (), verified=False)
-        self.branches[branch] = sha
         self.authors[sha] = by
+        self.move(branch, sha)
         return sha
+
+    def move(self, branch: str, sha: str) -> None:
+        """The branch at a commit, and open pull requests of it with it."""
+        self.branches[branch] = sha
+        for number, view in self.pulls.items():
+            if view.head_ref == branch and view.state == "open":
+                self.pulls[number] = replace(view, head_sha=sha)
 
     def follow(self, branch: str) -> None:
         """Open pull requests see their head move."""
@@ -138,8 +150,9 @@ class FakeGitHub:
 
     @contextmanager
     def read(self, run: Run) -> Iterator[GitHubReader]:
-        phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
-        self.phases.append(Phase.FOLLOW if run.kind in FOLLOWING else phase)
+        phases = {Kind.VERIFY: Phase.EXAMINE, Kind.REVISE: Phase.REVIEW}
+        phases |= dict.fromkeys(FOLLOWING, Phase.FOLLOW)
+        self.phases.append(phases.get(run.kind, Phase.AUTHORIZE))
         yield FakeReader(self)
 
     @contextmanager
@@ -153,7 +166,7 @@ class FakeGitHub:
         yield FakeWriter(self, branch_name(run.issue, run.change))
 
     def next_id(self) -> int:
-        return 1_000 + len(self.comments) + len(self.checks) + len(self.pulls)
+        return 1_000 + sum(map(len, (self.comments, self.checks, self.pulls, self.inline)))
 
     def _commit(self, message: str, tree: str, parents: tuple[str, ...], *, verified: bool) -> str:
         text = f"{message}\0{tree}\0{parents}\0{len(self.commits)}"
@@ -199,6 +212,30 @@ class FakeReader:
             raise Missing("Not Found", 404)
         return self.hub.pulls[number]
 
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+        view = self.pull(number)
+        base = self._history(self.hub.branches[view.base_ref])
+        mine = [one for one in self._history(view.head_sha) if one not in base]
+        return tuple(
+            PullCommit(one, who, who, self.hub.commits[one].message.partition("\n")[0])
+            for one in reversed(mine)
+            for who in [self.hub.authors.get(one) or BOT]
+        )
+
+    def pull_files(self, number: int) -> tuple[str, ...]:
+        view = self.pull(number)
+        parted, _ = self.parting(self.hub.branches[view.base_ref], view.head_sha)
+        old, new = (self.hub.trees[self.tree_of(one)] for one in (parted, view.head_sha))
+        return tuple(sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p)))
+
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
+        self.pull(number)
+        return tuple(self.hub.reviews)
+
+    def inline_comments(self, number: int) -> tuple[InlineView, ...]:
+        self.pull(number)
+        return tuple(self.hub.inline)
+
     def message(self, commit: str) -> str:
         self.hub.up()
         return self.hub.commits[commit].message
@@ -238,7 +275,10 @@ class FakeReader:
         fresh = [one for one in self._history(head) if one not in known]
         return tuple(
             BranchCommit(
-                one, self.hub.authors.get(one, BOT), "Somebody", len(self.hub.commits[one].parents)
+                one,
+                self.hub.authors.get(one) or BOT,
+                "Somebody",
+                len(self.hub.commits[one].parents),
             )
             for one in reversed(fresh)
         )
@@ -258,11 +298,11 @@ class FakeReader:
 class FakeWeigher(FakeReader):
     """`ports.ApprovalReader`; a commit that our App made has the bot as its author."""
 
-    def reviews(self, pull: int) -> tuple[ReviewView, ...]:
+    def votes(self, pull: int) -> tuple[Vote, ...]:
         self.hub.up()
-        return tuple(self.hub.reviews.get(pull, ()))
+        return tuple(self.hub.votes.get(pull, ()))
 
-    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
+    def weighed_commits(self, pull: int) -> tuple[WeighedCommit, ...]:
         view = self.pull(pull)
         base = self._history(self.branch(view.base_ref))
         found = []
@@ -271,7 +311,7 @@ class FakeWeigher(FakeReader):
                 break
             one = self.hub.commits[sha]
             who = BOT if one.verified else self.hub.authors.get(sha)
-            found.append(PullCommit(sha, one.message, who, who, one.verified))
+            found.append(WeighedCommit(sha, one.message, who, who, one.verified))
         return tuple(reversed(found))
 
     def compared(self, base: str, head: str) -> Compared:
@@ -342,8 +382,7 @@ class FakeWriter:
             raise Refused("Reference does not exist", 422)
         if self.hub.branches[branch] not in FakeReader(self.hub)._history(commit):
             raise Refused("Update is not a fast forward", 422)
-        self.hub.branches[branch] = commit
-        self.hub.follow(branch)
+        self.hub.move(branch, commit)
         return commit
 
     def find_branch(self, branch: str) -> str | None:
@@ -382,6 +421,9 @@ class FakeWriter:
         if number not in self.hub.pulls:
             raise Missing("Not Found", 404)
         return self.hub.pulls[number]
+
+    def pull_at(self, number: int, commit: str) -> PullView:
+        return self.pull_view(number)
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
         view = self.pull_view(number)
@@ -443,6 +485,20 @@ class FakeWriter:
             self.hub.comments.append(found)
         found.body = body
         return found.id
+
+    def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
+        self.pull_view(pull)
+        if marker not in body:
+            raise ForbiddenCall("no marker")
+        root = next((one for one in self.hub.inline if one.id == comment), None)
+        if root is None or root.root != root.id:
+            raise Missing("Not Found", 404)
+        for one in self.hub.inline:
+            if marker in one.body and one.author == BOT:
+                return one.id
+        made = replace(root, id=self.hub.next_id(), review=0, body=body, author=BOT)
+        self.hub.inline.append(made)
+        return made.id
 
     def add_labels(self, issue: int, labels: Sequence[str]) -> None:
         self.hub.up()

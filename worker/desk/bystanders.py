@@ -16,7 +16,7 @@ from app.domain.approval import CHECK, NOT_OURS, seal_of, sealed
 from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, PullCommit, PullView
+from app.domain.ports import ApprovalReader, PullView, WeighedCommit
 from app.domain.record import ChangeRow
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import BRANCH, Run
@@ -98,7 +98,7 @@ class Bystanders:
             for one in reader.pulls_with(view.head_sha)
         ):
             return True
-        changes = (published(one, self.rows) for one in reader.pull_commits(view.number))
+        changes = (published(one, self.rows) for one in reader.weighed_commits(view.number))
         theirs = {change.id: change for change in changes if change is not None}
         return any(not self._merged(reader, change) for change in theirs.values())
 
@@ -121,7 +121,7 @@ def _named_as_ours(view: PullView, here: int) -> bool:
     return view.head_repository == here and BRANCH.fullmatch(view.head_ref) is not None
 
 
-def published(commit: PullCommit, rows: Rows) -> ChangeRow | None:
+def published(commit: WeighedCommit, rows: Rows) -> ChangeRow | None:
     """The Change for which we published exactly this commit, None for anybody else's."""
     for run_id in _TRAILER.findall(commit.message):
         run = rows.run(run_id)

@@ -23,6 +23,13 @@ def nobody() -> None:
     """For requests that belong to no lease: notes about events, the progress of a run."""
 
 
+READS = {
+    Kind.VERIFY: Phase.EXAMINE,
+    Kind.REVISE: Phase.REVIEW,
+    **dict.fromkeys(FOLLOWING, Phase.FOLLOW),
+}
+
+
 @dataclass
 class Access:
     """Ways to GitHub. `pacing` paces the writes of one installation over all processes; without it
@@ -45,8 +52,7 @@ class Access:
     def read(self, run: Run, own: Callable[[], None] = nobody) -> Iterator[GitHubReader]:
         """Live reads of the run's repository: about its issue, about somebody's pull request, or
         about its Change's own."""
-        phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
-        phase = Phase.FOLLOW if run.kind in FOLLOWING else phase
+        phase = READS.get(run.kind, Phase.AUTHORIZE)
         with self.client(run, phase, own) as client:
             yield Reader(client)
 

@@ -50,6 +50,12 @@ class Events(Protocol):
 
     def open_change(self, repository: int, issue: int) -> ChangeRow | None: ...
 
+    def wait_turn(self, change: str, event_key: str) -> int: ...
+
+    def waiting(self, change: str) -> list[str]: ...
+
+    def taken(self, change: str, event_keys: Sequence[str]) -> None: ...
+
     def close_change(self, change: ChangeRow) -> bool: ...
 
     def reopen_change(self, change: ChangeRow) -> bool: ...
@@ -205,6 +211,7 @@ def note_of(opened: Opened) -> tuple[str, str]:
         return (
             f"<!-- patchwarrant:pull:{opened.change} -->",
             f"This issue has an open pull request of mine already: #{opened.pull}. "
+            "To have it changed, comment `/agent revise` and what you want there. "
             f"For a new start close it and set the label `{FIX_LABEL}` again.",
         )
     waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.domain.approval import APPROVED, BARRED, Facts, Part, Proof, Took, deciding, latest
+from app.domain.contributors import WEB_FLOW
 from app.domain.errors import Missing, Refused
 from app.domain.event import Event, Person
-from app.domain.ports import ApprovalReader, PullCommit, PullView
+from app.domain.ports import ApprovalReader, PullView, WeighedCommit
 from app.domain.record import JournalEntry, Kept
 from app.domain.repo_config import CONFIG_PATH, Approval, ConfigError, RepoConfig
 from app.domain.run import Run
@@ -83,7 +84,7 @@ def facts_of(
         moved=moved,
         unclear=unclear,
         shared=shared,
-        reviews=reader.reviews(view.number),
+        reviews=reader.votes(view.number),
     )
     return _with_people(reader, view, facts, known)
 
@@ -93,9 +94,11 @@ def _with_people(reader: ApprovalReader, view: PullView, facts: Facts, known: Kn
     roles = {one.id: _role(reader, one) for one in deciding(facts.reviews)}
     if not any(one.state == APPROVED for one in latest(facts.reviews)):
         return replace(facts, roles=roles)
-    commits = reader.pull_commits(view.number)
+    commits = reader.weighed_commits(view.number)
     foreign = [one for one in commits if not _ours(one, known.runs)]
     unknown = [one.sha for one in foreign if one.author is None or one.committer is None]
+    if known.pushers:  # whoever it was is barred by what the signed event said
+        unknown = []
     if len(commits) >= LISTED:
         unknown.append(f"and those after the first {LISTED}")
     return replace(
@@ -152,7 +155,7 @@ def _moved(reader: ApprovalReader, proof: Proof, view: PullView) -> tuple[tuple[
     return tuple(sorted(base.paths & change.paths)), ""
 
 
-def _ours(commit: PullCommit, runs: Sequence[Run]) -> bool:
+def _ours(commit: WeighedCommit, runs: Sequence[Run]) -> bool:
     """Whether we made a commit: the ledger knows it, or GitHub itself signed it for a bot and it
     names a run of this Change. An address alone proves nothing."""
     if commit.sha in made_here(runs):
@@ -163,11 +166,20 @@ def _ours(commit: PullCommit, runs: Sequence[Run]) -> bool:
     return named and bot and commit.verified
 
 
-def _pushed(foreign: Sequence[PullCommit]) -> Iterator[Took]:
+def _pushed(foreign: Sequence[WeighedCommit]) -> Iterator[Took]:
     for one in foreign:
         for person in (one.author, one.committer):
-            if person is not None and person.kind == "User":
+            if person is not None and person.kind == "User" and person.id != WEB_FLOW:
                 yield Took(person, Part.PUSHED)
+
+
+def _words(run: Run, known: Known) -> Iterator[str]:
+    """Keys of the events whose words went into a run: review comments, answers to its questions."""
+    revision = run.contract.revision if run.contract is not None else None
+    yield from revision.events if revision is not None else ()
+    for entry in known.journal(run.id):
+        if entry.kind is Kept.NOTE and "answer" in entry.data:
+            yield str(entry.data.get("event", ""))
 
 
 def prompted(known: Known, mode: Approval) -> Iterator[Took]:
@@ -183,11 +195,8 @@ def prompted(known: Known, mode: Approval) -> Iterator[Took]:
         trigger = known.event(run.event)
         if trigger is not None and first:
             yield Took(trigger.author, Part.STEERED)
-        for entry in known.journal(run.id) if counts else ():
-            answered = entry.kind is Kept.NOTE and "answer" in entry.data
-            said = known.event(str(entry.data.get("event", ""))) if answered else None
-            if said is not None:
-                yield Took(said.sender, Part.STEERED)
+        said = [known.event(key) for key in _words(run, known)] if counts else []
+        yield from (Took(one.sender, Part.STEERED) for one in said if one is not None)
         first = False
     for person in known.pushers:
         yield Took(person, Part.PUSHED)

@@ -19,7 +19,7 @@ from app.domain.event import Repository
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import FOLLOWING, OWNER, Kind, Role, State
+from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
@@ -34,6 +34,7 @@ from worker.desk.github.deliveries import Deliveries
 from worker.desk.github.survey import installations, repositories
 from worker.desk.kit import DeskKit, counted
 from worker.desk.missed import Redeliver
+from worker.desk.next_turn import NextTurn
 from worker.desk.overdue import Overdue
 from worker.desk.pace import LONGEST_MS
 from worker.desk.polling import Poll
@@ -46,6 +47,8 @@ from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
 from worker.desk.stages.follow import follow
 from worker.desk.stages.publish import publish
+from worker.desk.stages.readmit import readmit
+from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
@@ -82,6 +85,7 @@ class Desk:
     tokens: Tokens
     signer: Signer
     app: App
+    next_turn: NextTurn
     name: str
 
     def approvals(self) -> ApprovalDesk:
@@ -95,14 +99,6 @@ class Desk:
             owner=self.name,
             owners=frozenset(owner.lower() for owner in self.held.owners),
         )
-
-    def carry(self, run_id: str) -> None:
-        """Carry a run on; where it published something, its approval is looked at."""
-        self.carrier().carry(run_id)
-        run = self.ledger.run(run_id)
-        if run is not None and run.publication.commit:
-            approvals = self.approvals()
-            approvals.look(approvals.published(run))
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -126,10 +122,12 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
-            history=self.ledger.history,
-            tell_oneself=self.ledger.add_event,
+            waiting=self.ledger.waiting,
+            taken=self.ledger.taken,
             bots=self.held.bots,
             over_cap=self._over_cap,
+            history=self.ledger.history,
+            tell_oneself=self.ledger.add_event,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
@@ -138,6 +136,8 @@ class Desk:
             again = {State.ADMIT: follow(kit), State.PUBLISH: certify_again(kit)}
             return Crew(stages=again, explain=explain(kit), salvage=of_update(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
+        if run.kind is Kind.REVISE:
+            stages = {State.ADMIT: readmit(kit), State.PUBLISH: renew(kit)}
         return Crew(stages=stages, explain=explain(kit), salvage=remains(kit))
 
     def carrier(self) -> Carrier:
@@ -151,6 +151,17 @@ class Desk:
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run; where it ended, the review comments that waited for it have their turn, and
+        where it published something, its approval is looked at."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.state in ENDS and run.explained:
+            self.next_turn(run.change)
+        if run is not None and run.publication.commit:
+            approvals = self.approvals()
+            approvals.look(approvals.published(run))
 
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
@@ -284,9 +295,11 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         Redactor((held.app_key.value, held.seal.value)).redact,
         Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
     )
-    signer = Signer.load(held.signing_key)
+    bell = Bell(redis)
+    next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
     name = f"desk-{secrets.token_hex(6)}"
-    return Desk(held, ledger, Bell(redis), access, tokens, signer, app, name)
+    signer = Signer.load(held.signing_key)
+    return Desk(held, ledger, bell, access, tokens, signer, app, next_turn, name)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -315,7 +328,12 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Finished runs past the days that they are kept."""
         retention.expire(ledger, held.keep_days * 86_400_000)
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, every(TIDY, past))
+    def turns(_ledger: Ledger, _bell: Bell) -> None:
+        """Review comments that waited for a run which ended."""
+        desk.next_turn.sweep()
+
+    tidy = every(TIDY, past)
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns, tidy)
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -415,11 +433,12 @@ def _newest(ledger: Ledger, run_id: str) -> Run | None:
 
 
 def _fetches(ledger: Ledger, run_id: str) -> bool:
-    """Whether the run may be fetching: it has a live lease, and prepare alone fetches."""
+    """Whether the run may be fetching: it has a live lease and is where one fetches (the gate does
+    where a revision's head moved)."""
     try:
         row = ledger.row(run_id)
     except Fault:
         return True  # a row that cannot be read now: nobody takes its token on a guess
     if row is None or row.lease <= ledger.now():
         return False
-    return row.run.state is State.PREPARE
+    return row.run.state in (State.PREPARE, State.GATE)

@@ -46,6 +46,10 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
             Phase.EXAMINE,
             {"metadata": "read", "contents": "read", "pull_requests": "read"},
         ),
+        (
+            Phase.REVIEW,
+            {"metadata": "read", "issues": "read", "contents": "read", "pull_requests": "read"},
+        ),
         (Phase.STATUS, {"metadata": "read", "issues": "write"}),
         (Phase.SURVEY, {"metadata": "read", "issues": "read"}),
         (Phase.FETCH, {"metadata": "read", "contents": "read"}),
@@ -84,8 +88,9 @@ def test_the_table_holds_no_call_that_moves_or_deletes_work() -> None:
         assert not {"committer", "signature"} & call.sends
         if call.method == "DELETE":
             assert name == "remove_label"
-        if "/git/refs" in call.path:
-            assert call.method in {"POST", "PATCH"} and call.sends <= {"ref", "sha"}
+        if "/git/refs" in call.path:  # made, or moved forward: without `force` GitHub refuses more
+            assert (name, call.method) in {("create_ref", "POST"), ("move_ref", "PATCH")}
+            assert call.sends <= {"ref", "sha"}
         assert call.writes == (call.method in {"POST", "PATCH", "DELETE"})
         assert bool(call.sends) <= call.writes
         assert not (call.permission == METADATA and call.writes)

@@ -210,6 +210,7 @@ def add_review_comment(
         hunk=patches.get(path, "")[:2000],
         created_at=world.now(),
         in_reply_to=told.get("in_reply_to"),
+        start_line=told.get("start_line"),
     )
     pull.comments.append(made)
     fields = {

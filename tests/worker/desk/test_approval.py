@@ -14,18 +14,20 @@ import pytest
 from redis import Redis
 
 from app.domain.approval import CHECK, Part
+from app.domain.contributors import WEB_FLOW
 from app.domain.errors import Refused, Unavailable
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, GitHubWriter, ReviewView
+from app.domain.ports import ApprovalReader, GitHubWriter, Vote
 from app.domain.record import Kept
 from app.domain.repo_config import Approval
+from app.domain.revision import Revision, Scope
 from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
 from tests.fakes.github import FakeCheck, FakeGitHub, Files
 from tests.fakes.hold import FakeHold
-from tests.worker.desk.made import FILES, Office, event, new_run, office, ready
+from tests.worker.desk.made import FILES, Office, contract, event, new_run, office, ready
 from tests.worker.desk.test_events import Front
 from worker.config_file import config_of
 from worker.desk.approval import AGAIN_MS, ApprovalDesk
@@ -96,11 +98,11 @@ class Town:
         assert key not in self.front.ledger.unhandled_events(100)
 
     def review(self, who: str, state: str = "APPROVED", commit: str = "") -> None:
-        listed = self.hub.reviews.setdefault(2, [])
+        listed = self.hub.votes.setdefault(2, [])
         at = f"2026-11-30T10:{10 + len(listed)}:00Z"
         by = Person(PEOPLE[who], who)
         head = commit or self.hub.pulls[2].head_sha
-        listed.append(ReviewView(len(listed) + 1, by, state, head, at))
+        listed.append(Vote(len(listed) + 1, by, state, head, at))
         self.tell("pull_request_review.submitted", sender=by)
 
     def push(self, who: str, message: str = "Mine", path: str = "more.py") -> str:
@@ -157,7 +159,7 @@ def test_a_second_person_approves_and_every_turn_takes_it_back(town: Town) -> No
     assert town.says() == ("action_required", "Changes were asked for")
     town.review("carol")
     assert town.says() == GREEN
-    listed = town.hub.reviews[2]
+    listed = town.hub.votes[2]
     listed[-1] = replace(listed[-1], state="DISMISSED")
     town.tell("pull_request_review.dismissed")
     assert town.says() == WAITS
@@ -344,7 +346,7 @@ def test_closing_turns_it_back_and_ends_the_looks_and_merging_keeps_it(town: Tow
 
 def test_github_away_leaves_the_look_due(town: Town) -> None:
     town.review("carol")
-    town.hub.reviews[2].clear()
+    town.hub.votes[2].clear()
     town.hub.down = True
     town.approvals.look([town.run.change])
     town.hub.down = False
@@ -360,7 +362,7 @@ def test_github_away_leaves_the_look_due(town: Town) -> None:
 def test_where_nothing_may_be_said_nothing_is(town: Town, amiss: str) -> None:
     town.review("carol")
     before = town.hub.check_writes
-    town.hub.reviews[2].clear()
+    town.hub.votes[2].clear()
     if amiss == "archived":
         town.hub.archived = True
     elif amiss == "owner":
@@ -420,8 +422,8 @@ def test_an_event_that_comes_during_a_look_is_not_lost(town: Town) -> None:
             yield reader
         looks.append(1)
         if len(looks) == 1:
-            town.hub.reviews[2] = [
-                ReviewView(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha,
+            town.hub.votes[2] = [
+                Vote(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha,
                            "2026-11-30T11:00:00Z")
             ]  # fmt: skip
             town.rows.mark(5, town.run.change, town.front.ledger.now())
@@ -439,8 +441,8 @@ def test_a_look_whose_lock_was_lost_writes_nothing(town: Town) -> None:
         town.rows.unlock(town.run.change, "one")
         assert town.rows.lock(town.run.change, "two", 60_000)
 
-    town.hub.reviews[2] = [
-        ReviewView(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha, "2026-12-01")
+    town.hub.votes[2] = [
+        Vote(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha, "2026-12-01")
     ]
     replace(town.approvals, weigh=late).look([town.run.change])
     assert town.says() == WAITS
@@ -475,8 +477,8 @@ def test_evidence_that_did_not_pass_cannot_be_approved(redis: Redis) -> None:
 
 
 def test_an_approving_review_with_a_command_counts_as_well(town: Town) -> None:
-    town.hub.reviews[2] = [
-        ReviewView(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha,
+    town.hub.votes[2] = [
+        Vote(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha,
                    "2026-11-30T11:00:00Z")
     ]  # fmt: skip
     sent: Event = replace(
@@ -537,8 +539,8 @@ def test_a_branch_of_more_commits_than_github_lists_hides_nobody(town: Town) -> 
     @contextmanager
     def long(run: Run) -> Iterator[ApprovalReader]:
         with town.hub.weigh(run) as reader:
-            commits = reader.pull_commits(2) * LISTED
-            reader.pull_commits = lambda _pull: commits  # type: ignore[method-assign]
+            commits = reader.weighed_commits(2) * LISTED
+            reader.weighed_commits = lambda _pull: commits  # type: ignore[method-assign]
             yield reader
 
     town.review("carol")
@@ -560,7 +562,7 @@ def test_a_read_that_is_refused_is_a_no(town: Town) -> None:
     town.review("carol")
     for name, title in (
         ("role", "Approved by somebody without the role"),
-        ("reviews", "Who may approve cannot be read"),
+        ("votes", "Who may approve cannot be read"),
         ("pulls_with", "Who may approve cannot be read"),
     ):
         weigh = partial(refusing, name=name)
@@ -592,6 +594,35 @@ def test_evidence_is_the_newest_that_was_published(town: Town) -> None:
     newer = replace(run, publication=replace(run.publication, commit="d" * 40))
     found = proof_of([run, newer, *(one for one in nothing if one is not unseen)])
     assert found is not None and found.commit == "d" * 40
+
+
+def test_everybody_whose_review_comment_went_into_a_revision_steered_it() -> None:
+    run, asked = new_run(), Person(1, "alice")
+    revision = Revision(2, (), Scope(()), ("review:5:1", "gone"))
+    held = replace(contract("b" * 40), revision=revision)
+    runs = [
+        replace(run, requester=asked),
+        replace(run, kind=Kind.REVISE, requester=Person(4, "carol"), contract=held),
+    ]
+    said = {"review:5:1": replace(event(), sender=Person(5, "dave"))}
+    known = Known(runs, said.get, lambda _run: ())
+    strict = [(one.person.login, one.part) for one in prompted(known, Approval.STRICT)]
+    assert strict == [
+        ("alice", Part.ASKED),
+        ("carol", Part.STEERED),
+        ("dave", Part.STEERED),
+    ]
+    assert len(list(prompted(known, Approval.SOLO))) == 2
+
+
+def test_githubs_own_account_pushed_nothing(town: Town) -> None:
+    """A commit made on GitHub's pages has it as committer; the person is the author."""
+    head = town.push("dave")
+    town.hub.authors[head] = Person(WEB_FLOW, "web-flow")
+    evidence_for(town, head)
+    town.review("carol")
+    assert town.says() == GREEN
+    assert "web-flow" not in town.checks()[0].summary
 
 
 def test_who_asked_and_who_steered() -> None:

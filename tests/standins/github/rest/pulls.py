@@ -163,12 +163,14 @@ def reply(call: Call) -> Answer:
         raise not_found()
     if not body.strip():
         raise failed("PullRequestReviewComment", field="body", code="missing_field")
+    if parent.in_reply_to is not None:  # "Replies to replies are not supported"
+        raise failed("PullRequestReviewComment", field="in_reply_to", code="invalid")
     told = {
         "body": body,
         "path": parent.path,
         "line": parent.line,
         "side": parent.side,
-        "in_reply_to": parent.in_reply_to or parent.id,
+        "in_reply_to": parent.id,
     }
     made = pull_acts.add_review_comment(
         call.world, repo, issue, call.actor, parent.review_id, parent.commit_id, told
