@@ -131,10 +131,12 @@ def test_the_sticky_comment_tells_each_state(kind: Kind, state: State) -> None:
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_every_ending_is_told_on_the_pull_request(reason: Reason) -> None:
-    halt = HaltRecord(reason, "What happened.", "What to do.", ("a.py",))
+    step = "What to do. Then set the label `agent:fix` again."
+    halt = HaltRecord(reason, "What happened.", step, ("a.py",))
     for kind in (Kind.RECHECK, Kind.UPDATE):
         text = ending_on_pull(followed(kind, state=State.HALTED, halt=halt), Facts())
         assert "@mona" in text and f"`{reason}`" in text and "What to do." in text
+        assert "label" not in text.split("What you can do")[1]
     text = ending_on_pull(followed(Kind.UPDATE), Facts())
     assert "is merged in as" in text and "No model took part" in text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from dataclasses import replace
 
 import pytest
@@ -54,6 +56,20 @@ def test_a_persons_push_is_checked_again_and_named(town: Street) -> None:
     assert town.hub.branches[town.branch] == head, "no commit of ours"
     assert Phase.GIT not in town.hub.phases
     assert town.comments(7) == [], "nobody asked, so nobody is called"
+
+
+def test_the_signed_statement_names_the_commits_that_are_not_ours(town: Street) -> None:
+    before = town.hub.branches[town.branch]
+    head = town.push(MORE)
+    run_id = checked(town, "a", MORE)
+    record = town.ledger.intent(run_id, "statement") or {}
+    envelope = json.loads(town.ledger.artifact(str(record["envelope"])))
+    told = json.loads(base64.b64decode(envelope["payload"]))
+    assert told["subject"][0]["digest"]["gitCommit"] == head
+    seen = told["predicate"]["head"]
+    assert seen["others"]["ids"] == [f"{head} alice"] and seen["others"]["count"] == 1
+    assert (seen["before"], seen["rewritten"]) == (before, False)
+    assert told["predicate"]["run"]["kind"] == "recheck"
 
 
 def test_our_own_push_starts_nothing(town: Street) -> None:
