@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from app.domain.budget import Limits
 from app.domain.commits import BranchCommit
 from app.domain.repo_config import RepoConfig
+from app.domain.revision import Revision
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Contract:
     config_source: str
     limits: Limits
     plan_approval: bool = False  # nothing is edited before a person approved the plan
-    head: str = ""  # the commit of a pull request that is examined (kinds that judge)
+    head: str = ""  # the commit of a pull request that is examined or revised
+    revision: Revision | None = None  # what is asked of our own pull request (kind revise)
     fork: str = ""  # where that head parted from the base (kind update)
     others: tuple[BranchCommit, ...] = ()  # the branch's commits that this app did not make
     before: str = ""  # the commit that the evidence before this one is about

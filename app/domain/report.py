@@ -38,6 +38,15 @@ from app.domain.report_parts import (
     short,
     spent,
 )
+from app.domain.report_revision import (
+    people_section,
+    renewed_title,
+    reply,
+    review_section,
+    revised,
+    since_section,
+    thread_marker,
+)
 from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
 from app.domain.report_signed import (
     OURS,
@@ -64,15 +73,20 @@ __all__ = [
     "check_output",
     "commit_message",
     "ending",
+    "first_screen",
     "merge_body",
     "not_checked",
     "page",
     "pull_body",
     "pull_title",
     "remarks",
+    "renewed_title",
+    "reply",
+    "revised",
     "statements_in",
     "status",
     "template",
+    "thread_marker",
     "title_of_verdict",
     "uncertified",
 ]
@@ -122,6 +136,12 @@ def uncertified(run: Run, title: str, head: str) -> tuple[str, str]:
         title if title.startswith(prefix) else prefix + title,
         f"{start}\n{not_certified(run, head)}\n{end}",
     )
+
+
+def first_screen(run: Run, facts: Facts, most: int) -> str:
+    """Verdict, checks, files and spend in at most `most` characters, "" if nothing fits."""
+    facts = replace(facts, deltas=deltas_of(run, facts))
+    return _fitting(lambda sizes: _first(run, facts, sizes, sizes.checks), most, len)
 
 
 def alike(one: str, other: str) -> bool:
@@ -200,8 +220,10 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     if changes:
         parts.append("  \n".join(changes))
     limits = run.contract.limits if run.contract else None
+    # The plan of a revision is about its own edits: those stand in a section of their own.
+    plan = None if run.kind is Kind.REVISE else run.plan
     foreign = run.kind in JUDGING
-    files = files_line(facts.deltas, run.plan, foreign)
+    files = files_line(facts.deltas, plan, foreign or run.kind is Kind.REVISE)
     parts.append(files if foreign else "  \n".join((files, spent(run.spend, limits))))
     return "\n\n".join(parts)
 
@@ -224,6 +246,17 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
         f"{RESULTS[verdict.result]} {said}\n\n"
         f"Tree {code(verdict.tree)}{commit}, base {short(verdict.base_commit)}.\n"
         f"{closing}, {who}{page}."
+        f"{_stale(run)}"
+    )
+
+
+def _stale(run: Run) -> str:
+    """What is said where somebody pushed right after our follow-up commit."""
+    if run.kind is not Kind.REVISE or not run.publication.overtaken:
+        return ""
+    return (
+        f"\n\n⚠️ **Stale:** the head is {short(run.publication.overtaken)} now. What stands here is "
+        f"about {short(run.publication.commit)} alone."
     )
 
 
@@ -237,14 +270,19 @@ def _closing(run: Run, verdict: Verdict) -> str:
 
 def _rest(run: Run, facts: Facts, sizes: Sizes) -> str:
     foreign = run.kind in JUDGING
-    files = file_list(facts.deltas, run.plan, sizes, foreign)
+    revises = run.kind is Kind.REVISE
+    plan = None if revises else run.plan
+    files = file_list(facts.deltas, plan, sizes, foreign or revises)
     sections = (
+        ("What changed since the previous head", since_section(run, facts, sizes)),
+        ("What the review asked", review_section(run, facts, sizes)),
+        ("Commits by people", people_section(run, sizes)),
         ("Look at this first", look(run, facts, sizes)),
         ("People's commits", people(run, sizes)),
         ("Since the evidence before", delta(facts.looks, sizes)),
         ("What was not done", wall(run, facts, sizes)),
         ("What was asked", "" if run.kind is Kind.VERIFY else asked(run, sizes)),
-        ("Files" if foreign else "Files against the plan", files),
+        ("Files" if foreign or revises else "Files against the plan", files),
         ("How it came about", "" if foreign else history(run, sizes)),
         ("How to go on", "" if run.kind is Kind.VERIFY else onward(run)),
         ("In the model's own words", words(run, sizes)),

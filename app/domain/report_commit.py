@@ -7,6 +7,7 @@ import textwrap
 
 from app.domain.evidence import Result
 from app.domain.run import Run
+from app.domain.state import Kind
 from app.domain.text import clean
 from app.domain.workflows import TRAILER
 
@@ -52,6 +53,8 @@ def commit_message(run: Run) -> str:
     """Subject, the plan's summary, what was checked; trailers last, the one that holds
     the repository's own workflows back at the very end."""
     title = plain(run.contract.request.title, TITLE) if run.contract else ""
+    if run.kind is Kind.REVISE and run.plan is not None:
+        title = f"Revise: {plain(run.plan.summary, TITLE)}"
     tail = f" (for #{run.issue})"
     room = SUBJECT - len(tail)
     subject = title or "Change as asked in the issue"

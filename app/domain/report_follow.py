@@ -8,7 +8,7 @@ from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
 from app.domain.report_facts import FIRST_ROWS, LADDER, Facts, Sizes
 from app.domain.report_parts import RESULTS, SIGNS, check_table, names, short
-from app.domain.report_verify import without_labels
+from app.domain.report_verify import unlabelled
 from app.domain.run import Run
 from app.domain.state import Kind, State
 from app.domain.told import mention
@@ -174,7 +174,8 @@ def _why(halt: HaltRecord, kind: Kind) -> str:
     if halt.details:
         parts.append(bullets([inline(one, 400) for one in halt.details], 40))
     again = f"`/agent {'update' if kind is Kind.UPDATE else 'verify'}` tries again."
-    parts.append(f"**What you can do:** {without_labels(halt.next_step)}{again}")
+    helps = inline(" ".join((unlabelled(halt.next_step), again)).strip(), 1_500)
+    parts.append(f"**What you can do:** {helps}")
     return "\n\n".join(parts)
 
 

@@ -184,6 +184,8 @@ def onward(run: Run) -> str:
         "Push commits to this branch if something small is missing: what is there then is checked "
         "by itself, without a model, and your commits are named as yours. The evidence is about "
         "the tree named above and about no other.",
+        "To have something changed, comment `/agent revise` and what you want: here, on a line of "
+        "the diff, or in a review.",
         "`/agent update` merges the present base into this branch and checks that.",
         f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
         "label `agent:fix` on it again.",

@@ -106,11 +106,16 @@ def _stopped(halt: HaltRecord | None) -> list[str]:
     parts = [f"Stopped: {code(halt.reason)}. {inline(halt.message, 1_500)}"]
     if halt.details:
         parts.append(bullets([inline(one, 300) for one in halt.details], 12))
-    parts.append(f"{without_labels(halt.next_step)}{AGAIN}")
+    parts.append(f"{_next(halt.next_step)}{AGAIN}")
     return parts
 
 
-def without_labels(step: str) -> str:
-    """What a person can do, without the words about labels: this run was asked for by a comment."""
+def _next(step: str) -> str:
+    kept = unlabelled(step)
+    return f"{inline(kept, 1_500)} " if kept else ""
+
+
+def unlabelled(step: str) -> str:
+    """What a person can do, without the words about labels: for runs that a comment asked for."""
     kept = [one for one in re.split(r"(?<=[.:;])\s+", step) if "label" not in one.casefold()]
-    return f"{inline(' '.join(kept), 1_500)} " if kept else ""
+    return " ".join(kept)

@@ -128,6 +128,7 @@ end
 redis.call('ZADD', KEYS[4], at, run)
 redis.call('ZADD', KEYS[5], at, run)
 redis.call('HSET', KEYS[1], 'run', run)
+redis.call('PERSIST', KEYS[1])  -- one that waited for its turn had its outcome before
 redis.call('PERSIST', KEYS[1])
 redis.call('HSETNX', KEYS[1], 'outcome', 'run ' .. run)
 redis.call('ZREM', KEYS[6], ARGV[6])
@@ -258,6 +259,28 @@ redis.call('ZADD', KEYS[2], text(at), ARGV[1])
 return 1
 """
 )
+
+# A review comment waits for its turn, once, in the order in which comments were written. KEYS:
+# waiting, taken, Changes with waiting ones; ARGV: event key, when it was written, Change. Answer:
+# how many wait, 0 where a run took this one up already.
+WAIT_TURN = """
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 0 end
+redis.call('ZADD', KEYS[1], 'NX', ARGV[2], ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[3])
+return redis.call('ZCARD', KEYS[1])
+"""
+
+# A run took review comments up: they wait no longer. KEYS as above; ARGV: Change, seconds that it
+# is remembered, then the event keys.
+TAKEN = """
+for i = 3, #ARGV do
+  redis.call('ZREM', KEYS[1], ARGV[i])
+  redis.call('SADD', KEYS[2], ARGV[i])
+end
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('SREM', KEYS[3], ARGV[1]) end
+return 1
+"""
 
 # Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due; ARGV: run id,
 # first pause in ms (doubled with each wake-up that nobody answered, 32-fold at most).
@@ -551,6 +574,22 @@ LEAD = """
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+
+# Gives a leadership back. KEYS: leader; ARGV: owner.
+UNLOCK = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+"""
+
+# The next look at an approval, unless something happened since the last was begun. KEYS: looks;
+# ARGV: Change id, the time that was set then, the next time.
+SETTLE_LOOK = """
+local was = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not was then return 1 end
+if tonumber(was) ~= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
 return 1
 """
 

@@ -20,9 +20,7 @@ _SKIPS = re.compile(
 )
 # Words that are understood and whose machinery this version does not have.
 LATER: dict[Word, str] = {
-    Word.REVISE: "change its pull request after a review comment",
     Word.CI: "start the repository's own workflows for a head that was held back",
-    Word.PUBLISH: "hold a pull request back until its tree is approved",
 }
 
 
@@ -69,6 +67,38 @@ def later(person: Person, word: Word) -> str:
     return (
         f"{mention(person)}`/agent {word}` is understood, but this version of Patchwarrant cannot "
         f"{LATER[word]} yet, so nothing was done. `/agent help` lists what it can do."
+    )
+
+
+def not_ours(person: Person, pull: int) -> str:
+    """`/agent revise` where there is nothing of ours to revise; `pull` is ours, 0 if unknown."""
+    where = f" Mine for this is #{pull}: say it there." if pull else ""
+    return (
+        f"{mention(person)}`/agent revise` is said on an open pull request of mine, and this is "
+        f"none, so nothing was done.{where}"
+    )
+
+
+def closed_pull(person: Person) -> str:
+    return (
+        f"{mention(person)}this pull request is closed, so nothing was done. Label the issue "
+        "`agent:fix` for a new one."
+    )
+
+
+def say_what(person: Person) -> str:
+    return (
+        f"{mention(person)}say what should be changed: `/agent revise` and your words, here, on a "
+        "line of the diff, or in a review, whose inline comments then count together."
+    )
+
+
+def noted(person: Person, count: int, run: str) -> str:
+    """One comment a run at work; it is edited as more arrive."""
+    many = "1 comment waits" if count == 1 else f"{count} comments wait"
+    return (
+        f"{mention(person)}noted: {many} for the run {code(run)} to end. The next run takes all "
+        "of them together, in their order, and starts by itself."
     )
 
 

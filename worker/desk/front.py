@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -34,6 +34,8 @@ class Events(Protocol):
 
     def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool: ...
 
+    def publish(self, run_id: str, event_key: str, tree: str, by: str) -> bool: ...
+
     def run(self, run_id: str) -> Run | None: ...
 
     def runs(self, limit: int) -> list[Run]: ...
@@ -48,11 +50,19 @@ class Events(Protocol):
 
     def open_change(self, repository: int, issue: int) -> ChangeRow | None: ...
 
+    def wait_turn(self, change: str, event_key: str) -> int: ...
+
+    def waiting(self, change: str) -> list[str]: ...
+
+    def taken(self, change: str, event_keys: Sequence[str]) -> None: ...
+
     def close_change(self, change: ChangeRow) -> bool: ...
 
     def reopen_change(self, change: ChangeRow) -> bool: ...
 
     def wait_for_head(self, change: str, event_key: str) -> str: ...
+
+    def waits_for_head(self, change: str) -> str: ...
 
     def look_at_head(self, change: str, event_key: str) -> None: ...
 
@@ -61,6 +71,19 @@ class Events(Protocol):
     def leaves(self, installation: int) -> None: ...
 
     def edited(self, repository: int, issue: int, at: str, by: str) -> None: ...
+
+
+class Approvals(Protocol):
+    """What is done about approvals when something happened."""
+
+    def mark(self, event: Event) -> Sequence[str]:
+        """Note, durable when it returns, which Changes the event may concern."""
+
+    def look(self, changes: Iterable[str]) -> None:
+        """Look at them now; never raises a `Stop`."""
+
+    def others(self, event: Event, asking: Run) -> str:
+        """What is said on a pull request that is not ours. Raises `Unavailable`, `Uncertain`."""
 
 
 class Capped(Protocol):
@@ -79,7 +102,8 @@ class EventDesk:
     """`new_run_id` gives a fresh id of letters and digits, `now` Redis milliseconds, `owners` the
     operator's allow-list in lower case. Without `read` nobody's role can be asked, so that no
     answer and no command is taken. Without `caps` there are none. `bots` are ids of bots that the
-    operator lets trigger; `own` gives the login of the App's own bot, which never may."""
+    operator lets trigger; `own` gives the login of the App's own bot, which never may. Without
+    `approvals` none is looked at."""
 
     ledger: Events
     write: Write
@@ -90,6 +114,7 @@ class EventDesk:
     caps: Capped | None = None
     bots: frozenset[int] = frozenset()
     own: Callable[[], str] = lambda: ""
+    approvals: Approvals | None = None
 
     def allows(self, event: Event) -> bool:
         """Whether the operator lets anything happen for this event's owner and sender."""
@@ -188,6 +213,7 @@ def note_of(opened: Opened) -> tuple[str, str]:
         return (
             f"<!-- patchwarrant:pull:{opened.change} -->",
             f"This issue has an open pull request of mine already: #{opened.pull}. "
+            "To have it changed, comment `/agent revise` and what you want there. "
             f"For a new start close it and set the label `{FIX_LABEL}` again.",
         )
     waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""

@@ -311,6 +311,18 @@ class Control:
         told = {"repo": repo, "number": number, "user": user, "event": event, "body": body}
         return int(self.act("review", **told, commit_id=commit_id, comments=comments))
 
+    def dismiss_review(self, repo: str, number: int, user: str, review: int) -> None:
+        self.act("dismiss_review", repo=repo, number=number, user=user, review=review)
+
+    def rebase_pull(self, repo: str, number: int, user: str, base: str) -> None:
+        """Let a pull request go into another branch."""
+        self.act("rebase_pull", repo=repo, number=number, user=user, base=base)
+
+    def reply(self, repo: str, number: int, user: str, comment_id: int, body: str) -> int:
+        """A person's reply in a review thread; the comment's id."""
+        told = {"repo": repo, "number": number, "user": user, "comment_id": comment_id}
+        return int(self.act("reply", **told, body=body))
+
     def merge(self, repo: str, number: int, user: str, method: str = "merge") -> str:
         return str(self.act("merge", repo=repo, number=number, user=user, method=method))
 
@@ -344,6 +356,11 @@ class Control:
 
     def pull(self, repo: str, number: int) -> Json:
         shown: Json = self.act("get_pull", repo=repo, number=number)
+        return shown
+
+    def review_comments(self, repo: str, number: int) -> list[Json]:
+        """All comments on a pull request's diff, oldest first."""
+        shown: list[Json] = self.act("get_review_comments", repo=repo, number=number)
         return shown
 
     def pulls(self, repo: str) -> list[Json]:

@@ -215,6 +215,35 @@ def review(
     return made.id
 
 
+def dismiss_review(world: World, *, repo: str, number: int, user: str, review: int) -> None:
+    found, issue = world.named(repo), world.issue(repo, number)
+    pull_acts.dismiss(world, found, issue, world.person(user), review)
+
+
+def rebase_pull(world: World, *, repo: str, number: int, user: str, base: str) -> None:
+    """Give a pull request another base branch."""
+    issue = world.issue(repo, number)
+    pull_acts.set_base(world, world.named(repo), issue, world.person(user), base)
+
+
+def reply(world: World, *, repo: str, number: int, user: str, comment_id: int, body: str) -> int:
+    """A person's reply in a review thread: a review of its own with one comment, as GitHub does."""
+    found, issue, actor = world.named(repo), world.issue(repo, number), world.person(user)
+    root = next((c for c in pulls.pull_of(issue).comments if c.id == comment_id), None)
+    if root is None:
+        raise Refusal(404, f"no review comment {comment_id}")
+    told = {"body": body, "path": root.path, "line": root.line, "side": root.side}
+    told["in_reply_to"] = root.in_reply_to or root.id
+    made = pull_acts.review(world, found, issue, actor, "COMMENT", "", root.commit_id, [told])
+    return next(c.id for c in pulls.pull_of(issue).comments if c.review_id == made.id)
+
+
+def get_review_comments(world: World, *, repo: str, number: int) -> list[Json]:
+    found, issue = world.named(repo), world.issue(repo, number)
+    shown = pulls.pull_of(issue).comments
+    return [pulls.review_comment(world, found, issue, one) for one in shown]
+
+
 def merge(world: World, *, repo: str, number: int, user: str, method: str = "merge") -> str:
     issue = world.issue(repo, number)
     return pull_acts.merge(world, world.named(repo), issue, world.person(user), method)
@@ -307,6 +336,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         close_issue,
         comment,
         delete_comment,
+        dismiss_review,
         edit_comment,
         edit_issue,
         get_check_runs,
@@ -316,6 +346,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         get_pull,
         get_pulls,
         get_refs,
+        get_review_comments,
         lock_issue,
         merge,
         move_branch,
@@ -323,8 +354,10 @@ ACTS: dict[str, Callable[..., Any]] = {
         open_pull,
         press,
         push,
+        rebase_pull,
         remove_label,
         reopen_issue,
+        reply,
         review,
         set_draft,
         set_status,

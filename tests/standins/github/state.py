@@ -140,6 +140,7 @@ class ReviewComment:
     created_at: datetime
     in_reply_to: int | None = None
     reactions: list[Reaction] = field(default_factory=list)
+    start_line: int | None = None
 
 
 @dataclass(slots=True)

@@ -120,6 +120,37 @@ def test_a_push_during_a_run_is_looked_at_after_it(town: Street) -> None:
     assert (town.carry(second).contract or run.contract).head == later  # type: ignore[union-attr]
 
 
+class Looks:
+    """Counts what is looked at for approvals."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def mark(self, _event: object) -> tuple[str, ...]:
+        self.seen += 1
+        return ("c",)
+
+    def look(self, _marked: object) -> None:
+        self.seen += 1
+
+    def others(self, _event: object, _asking: object) -> None:
+        self.seen += 1
+
+
+def test_a_push_that_waits_asks_github_nothing_until_its_turn(town: Street) -> None:
+    looks = Looks()
+    town.front.desk = replace(town.front.desk, approvals=looks)
+    town.push(MORE)
+    town.carry(str(town.told("a")))
+    town.push({**MORE, "late.py": (0o100644, b"z = 3\n")})
+    town.told("b")
+    before, phases = looks.seen, len(town.hub.phases)
+    for _ in range(20):
+        assert handle_event("nudge:b", town.front.desk) is None
+    assert looks.seen == before and len(town.hub.phases) == phases
+    assert town.ledger.unhandled_events(10) == ["nudge:b"]
+
+
 def test_a_push_that_nobody_told_of_is_found_by_the_next_live_read(town: Street) -> None:
     town.push(MORE)
     first = town.told("a")

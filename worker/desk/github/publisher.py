@@ -171,6 +171,17 @@ class Publisher:
         _same("pull request", view.number, number)
         return view
 
+    def pull_at(self, number: int, commit: str) -> PullView:
+        """The pull request once it shows `commit`: GitHub lets it follow its branch a little later.
+        As it is then, where that takes longer or somebody pushed."""
+        view = self.pull_view(number)
+        for pause in LOOKS:
+            if view.head_sha == commit:
+                break
+            self._client.settle(pause)
+            view = self.pull_view(number)
+        return view
+
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
         """Set what is not None; the answer is what GitHub has then."""
         parts = (("title", title), ("body", body))
@@ -257,6 +268,32 @@ class Publisher:
             return answers.number(made, "id") if isinstance(made, dict) else _first(made)
         number, text = found
         return number if text == body else self._edited(number, body)
+
+    def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
+        """One reply with `marker` in a thread; one that is there already is found by it."""
+        body = self._redact(body)
+        if marker not in body:
+            raise ForbiddenCall("A reply without its marker could not be found again")
+        found = self._replied(pull, marker)
+        if found is not None:
+            return found
+        made = self._looking(
+            lambda: (
+                self._client.call("reply", body={"body": body}, number=pull, comment=comment).data
+            ),
+            lambda: self._replied(pull, marker),
+        )
+        return answers.number(made, "id") if isinstance(made, dict) else int(made)
+
+    def _replied(self, pull: int, marker: str) -> int | None:
+        """Our own comment on the diff that carries `marker`. GitHub does not say there which App
+        wrote it, so that the author has to be a bot."""
+        for one in self._client.pages("inline_comments", {}, number=pull):
+            body = answers.part(one, "body")
+            bot = answers.part(one, "user", "type") == "Bot"
+            if isinstance(body, str) and marker in body and bot:
+                return answers.number(one, "id")
+        return None
 
     def add_labels(self, issue: int, labels: Sequence[str]) -> None:
         """Put labels on an issue; one that the repository does not know is created first."""

@@ -117,6 +117,11 @@ class Store:
         """Differences from the trees themselves, without rename detection, sorted by path."""
         return tree.deltas(self._repo, old, new)
 
+    def reapplied(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Three-way, file by file, without rename detection: (tree id, ()), or ("", paths in
+        conflict)."""
+        return tree.reapplied(self._repo, base, ours, theirs)
+
     def diff(self, old: str, new: str) -> bytes:
         """The unified diff, for reading only."""
         return tree.diff(self._repo, old, new)

@@ -32,8 +32,10 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
             raise LookupError("a run without a contract cannot be prepared")
         tree, head, fork = _fetched(kit, run, contract)
         kit.objects.validate(tree)
-        if head:  # a pull request as it is, or with its base merged in, is the candidate
+        if head:
             _valid_head(kit, head)
+        revises = run.kind is Kind.REVISE
+        if head and not revises:  # a pull request as it is, or with its base merged in
             made = candidate_of(kit.objects, tree, head) if not fork else None
             trees = fork, head, tree
             made = made or merge_of(kit.objects, kit.hold.put, trees, contract.base_branch)
@@ -47,8 +49,10 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
             snapshot = Snapshot(tree, image, profile, (), (), hints_of(entries))
             return replace(run, snapshot=snapshot).moved(Signal.DONE)
         image, told = set_up(kit, run.id, config, tree, entries, image)
-        hints = () if run.kind is Kind.VERIFY else hints_of(entries)  # no model reads them there
+        hints = () if run.kind in JUDGING else hints_of(entries)  # no model reads them there
         snapshot = Snapshot(tree, image, profile, checks, (*assumed, *told), hints)
+        if revises:  # its edits begin at the head; what they are compared with is the base
+            snapshot = replace(snapshot, head_tree=head, head=contract.head)
         run = replace(run, snapshot=snapshot)
         run = _baseline(kit, run, tree, image, checks)
         if run.kind not in JUDGING:  # what others made costs no model call
