@@ -281,7 +281,7 @@ def test_a_base_that_was_rewritten_or_given_away_counts_too(town: Town) -> None:
     town.tell("pull_request.edited")
     assert town.says() == ("action_required", "It goes into another branch than was checked")
     del town.hub.branches["fresh"]
-    town.tell("pull_request.edited")
+    town.tell("member.edited", issue=0, branch="", pull=False)  # the new base is looked at by now
     assert town.says() == ("action_required", "Who may approve cannot be read")
 
 
