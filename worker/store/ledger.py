@@ -435,6 +435,11 @@ class Ledger(Exchange):
         held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
         return str(held.decode())
 
+    def waits_for_head(self, change: str) -> str:
+        """The key of the event that waits for the end of a Change's run, "" without one."""
+        found = self.calls.command("GET", record.push_key(change))
+        return found.decode() if found else ""
+
     def look_at_head(self, change: str, event_key: str) -> None:
         """Say so before the head is read: what is pushed from now on waits for itself."""
         self.calls.script(scripts.LOOK_AT_HEAD, (record.push_key(change),), (event_key,))
