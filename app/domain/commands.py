@@ -170,6 +170,7 @@ HELP: tuple[tuple[str, str], ...] = (
     ("fix [text]", "start, like the label `agent:fix`; your text counts as criteria or as answers"),
     ("plan [text]", "start, and stop after the plan to ask"),
     ("approve HASH", "go on with the plan of that hash"),
+    ("publish TREE", "open the pull request that waits for this word, with exactly that tree"),
     ("explain [question]", "say where the code is and what would be done; nothing is changed"),
     ("revise WHAT", "on a pull request of mine, one of its lines or in a review: change it so"),
     ("verify", "on any pull request: run the base's checks on it and sign what they show"),

@@ -60,6 +60,7 @@ class Reason(StrEnum):
     NEEDS_OPERATOR = "needs-operator"
     HEAD_MOVED = "head-moved"
     PLAN_UNAPPROVED = "plan-unapproved"
+    UNPUBLISHED = "unpublished"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"
 
@@ -72,6 +73,7 @@ class Waiting(StrEnum):
     MODEL = "waiting-model"
     ANSWER = "waiting-answer"
     PLAN = "waiting-plan"
+    PUBLISH = "waiting-publish"
 
 
 class Stop(Exception):

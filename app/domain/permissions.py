@@ -28,6 +28,7 @@ class Phase(StrEnum):
     EVIDENCE = "evidence"  # the check run
     DOCTOR = "doctor"  # live reads of what fences the App and what runs on its branches
     INSPECT = "inspect"  # the same with a person's own token; never minted for the App
+    WEIGH = "weigh"  # live reads about an approval
 
 
 READ = "read"
@@ -97,6 +98,7 @@ CALLS: dict[str, Call] = {
     "reviews": _get("/pulls/{number}/reviews", "pull_requests", *_PAGES),
     "inline_comments": _get("/pulls/{number}/comments", "pull_requests", *_PAGES),
     "reply": _send("POST", "/pulls/{number}/comments/{comment}/replies", "pull_requests", "body"),
+    "pulls_with": _get("/commits/{sha}/pulls", "pull_requests", *_PAGES),
     "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
     "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
     "create_check": _send(
@@ -195,6 +197,20 @@ PHASES: dict[Phase, tuple[str, ...]] = {
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
     Phase.DOCTOR: _SEEN,
     Phase.INSPECT: (*_SEEN, "protection", "actions", "actions_token"),
+    Phase.WEIGH: (
+        "repository",
+        "role",
+        "pull",
+        "ref",
+        "file",
+        "read_commit",
+        "compare",
+        "reviews",
+        "pull_commits",
+        "pulls_with",
+        "branch_rules",
+        "check_runs",
+    ),
 }
 
 # Calls that are no REST call of ours: git over HTTPS asks for `contents: read`.
@@ -208,6 +224,7 @@ EVENTS: tuple[str, ...] = (
     "pull_request",
     "pull_request_review",
     "pull_request_review_comment",
+    "push",
     "repository",
 )
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from app.domain.budget import Usage
 from app.domain.check import Outcome, command_digest
 from app.domain.commits import BranchCommit
-from app.domain.contributors import PullCommit
+from app.domain.contributors import Contribution
 from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
@@ -280,7 +280,53 @@ class CommentView:
 
 @dataclass(frozen=True)
 class ReviewView:
-    """A review as it is now; `state` in GitHub's words (COMMENTED, CHANGES_REQUESTED, …)."""
+    """A review as it is now: `state` in GitHub's words (APPROVED, DISMISSED, …), `commit` what it
+    was about, `at` when it was submitted, as GitHub writes times."""
+
+    id: int
+    by: Person
+    state: str
+    commit: str
+    at: str
+
+
+@dataclass(frozen=True)
+class PullCommit:
+    """A commit of a pull request. `author` and `committer` are accounts by GitHub's own matching of
+    addresses, None where it knows none; `verified` as GitHub says it."""
+
+    sha: str
+    message: str
+    author: Person | None
+    committer: Person | None
+    verified: bool
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """A check run of our App; `since` is when it began, `summary` what it shows."""
+
+    id: int
+    external_id: str
+    status: str
+    conclusion: str
+    summary: str
+    since: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two commits compared: where they parted and the paths that changed from there to the head,
+    old names too; `whole` is false where GitHub does not list them all."""
+
+    parted: str
+    paths: frozenset[str]
+    whole: bool
+
+
+@dataclass(frozen=True)
+class SaidReview:
+    """A review by what it says; `state` in GitHub's words (COMMENTED, CHANGES_REQUESTED, …)."""
 
     id: int
     body: str
@@ -321,13 +367,13 @@ class GitHubReader(Protocol):
 
     def pull(self, number: int) -> PullView: ...
 
-    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+    def contributions(self, number: int) -> tuple[Contribution, ...]:
         """A pull request's commits, oldest first; GitHub lists at most 250."""
 
     def pull_files(self, number: int) -> tuple[str, ...]:
         """The paths that a pull request changes."""
 
-    def reviews(self, number: int) -> tuple[ReviewView, ...]:
+    def said_reviews(self, number: int) -> tuple[SaidReview, ...]:
         """A pull request's reviews, oldest first."""
 
     def inline_comments(self, number: int) -> tuple[InlineView, ...]:
@@ -350,6 +396,28 @@ class GitHubReader(Protocol):
 
     def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
         """The commits of `head` that are no part of `base`, oldest first, all pages."""
+
+
+class ApprovalReader(GitHubReader, Protocol):
+    """Live reads for an approval. All raise `Refused`/`Missing` as GitHub answers."""
+
+    def reviews(self, pull: int) -> tuple[ReviewView, ...]:
+        """Every submitted review, oldest first."""
+
+    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
+        """The commits of a pull request, oldest first; at most 250, as GitHub lists them."""
+
+    def compared(self, base: str, head: str) -> Compared:
+        """What `head` changed since it parted from `base`."""
+
+    def checks(self, commit: str, name: str) -> tuple[CheckView, ...]:
+        """Our App's check runs of that name on a commit, the newest first."""
+
+    def required_checks(self, branch: str) -> frozenset[str]:
+        """Names of the checks that active rulesets ask for on a branch."""
+
+    def pulls_with(self, commit: str) -> tuple[PullView, ...]:
+        """The pull requests that hold a commit."""
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ __all__ = [
     "check_output",
     "commit_message",
     "ending",
+    "first_screen",
     "merge_body",
     "not_checked",
     "page",
@@ -135,6 +136,12 @@ def uncertified(run: Run, title: str, head: str) -> tuple[str, str]:
         title if title.startswith(prefix) else prefix + title,
         f"{start}\n{not_certified(run, head)}\n{end}",
     )
+
+
+def first_screen(run: Run, facts: Facts, most: int) -> str:
+    """Verdict, checks, files and spend in at most `most` characters, "" if nothing fits."""
+    facts = replace(facts, deltas=deltas_of(run, facts))
+    return _fitting(lambda sizes: _first(run, facts, sizes, sizes.checks), most, len)
 
 
 def alike(one: str, other: str) -> bool:

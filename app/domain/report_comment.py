@@ -160,10 +160,13 @@ def _partial(run: Run, patch: str, room: int) -> str:
         if len(shown) < len(patch)
         else ""
     )
-    return (
-        f"**Partial work**{tree}, not shown to be right by anything:{note}\n\n"
-        f"{fence(shown, 'diff', exact=True)}"
+    passed = run.verdict is not None and run.verdict.result is Result.PASSED
+    what = (
+        f"**The work**{tree}, which its evidence says passed, as a diff:"
+        if passed
+        else f"**Partial work**{tree}, not shown to be right by anything:"
     )
+    return f"{what}{note}\n\n{fence(shown, 'diff', exact=True)}"
 
 
 def _who(run: Run) -> str:

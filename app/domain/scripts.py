@@ -577,6 +577,22 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
 
+# Gives a leadership back. KEYS: leader; ARGV: owner.
+UNLOCK = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+"""
+
+# The next look at an approval, unless something happened since the last was begun. KEYS: looks;
+# ARGV: Change id, the time that was set then, the next time.
+SETTLE_LOOK = """
+local was = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not was then return 1 end
+if tonumber(was) ~= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+return 1
+"""
+
 # The turn at an issue: one event of it is handled at a time, the others wait in their order.
 # KEYS: turn, those that wait; ARGV: token of this try, event key, ms. Answer: 1 for its turn.
 TAKE_TURN = """

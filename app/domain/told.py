@@ -21,7 +21,6 @@ _SKIPS = re.compile(
 # Words that are understood and whose machinery this version does not have.
 LATER: dict[Word, str] = {
     Word.CI: "start the repository's own workflows for a head that was held back",
-    Word.PUBLISH: "hold a pull request back until its tree is approved",
 }
 
 

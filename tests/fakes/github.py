@@ -12,20 +12,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from app.domain.commits import BranchCommit
-from app.domain.contributors import PullCommit
+from app.domain.contributors import Contribution
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
 from app.domain.ports import (
+    ApprovalReader,
+    CheckView,
     CommentView,
     CommitView,
+    Compared,
     FileWrite,
     GitHubReader,
     GitHubWriter,
     InlineView,
     IssueView,
+    PullCommit,
     PullView,
     ReviewView,
+    SaidReview,
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
@@ -79,6 +84,7 @@ class FakeCheck:
     summary: str
     text: str
     annotations: tuple[Annotation, ...] = ()
+    since: str = ""
 
 
 @dataclass
@@ -102,17 +108,24 @@ class FakeGitHub:
     reactions: set[tuple[int, str]] = field(default_factory=set)
     comment_reactions: set[tuple[int, str]] = field(default_factory=set)
     phases: list[Phase] = field(default_factory=list)
-    reviews: list[ReviewView] = field(default_factory=list)
+    said_reviews: list[SaidReview] = field(default_factory=list)
     inline: list[InlineView] = field(default_factory=list)
-    authors: dict[str, Person] = field(default_factory=dict)  # commit -> who made it
+    reviews: dict[int, list[ReviewView]] = field(default_factory=dict)
+    authors: dict[str, Person | None] = field(default_factory=dict)  # of commits, by id
+    required: dict[str, frozenset[str]] = field(default_factory=dict)
+    check_writes: int = 0
+    clock: str = "2026-11-30T10:00:00Z"
 
-    def commit_files(self, branch: str, files: Files, message: str = "Files") -> str:
+    def commit_files(
+        self, branch: str, files: Files, message: str = "Files", by: Person | None = None
+    ) -> str:
         """A person's commit with exactly these files on `branch`; its id."""
         tree = tree_id(files)
         self.trees[tree] = dict(files)
         parent = self.branches.get(branch)
         sha = self._commit(message, tree, (parent,) if parent else (), verified=False)
         self.move(branch, sha)
+        self.authors[sha] = by
         return sha
 
     def move(self, branch: str, sha: str) -> None:
@@ -141,6 +154,11 @@ class FakeGitHub:
         phases |= dict.fromkeys(FOLLOWING, Phase.FOLLOW)
         self.phases.append(phases.get(run.kind, Phase.AUTHORIZE))
         yield FakeReader(self)
+
+    @contextmanager
+    def weigh(self, run: Run) -> Iterator[ApprovalReader]:
+        self.phases.append(Phase.WEIGH)
+        yield FakeWeigher(self)
 
     @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
@@ -194,14 +212,14 @@ class FakeReader:
             raise Missing("Not Found", 404)
         return self.hub.pulls[number]
 
-    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+    def contributions(self, number: int) -> tuple[Contribution, ...]:
         view = self.pull(number)
         base = self._history(self.hub.branches[view.base_ref])
         mine = [one for one in self._history(view.head_sha) if one not in base]
         return tuple(
-            PullCommit(one, who, who, self.hub.commits[one].message.partition("\n")[0])
+            Contribution(one, who, who, self.hub.commits[one].message.partition("\n")[0])
             for one in reversed(mine)
-            for who in [self.hub.authors.get(one, BOT)]
+            for who in [self.hub.authors.get(one, BOT) or Person(0, "unknown")]
         )
 
     def pull_files(self, number: int) -> tuple[str, ...]:
@@ -210,9 +228,9 @@ class FakeReader:
         old, new = (self.hub.trees[self.tree_of(one)] for one in (parted, view.head_sha))
         return tuple(sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p)))
 
-    def reviews(self, number: int) -> tuple[ReviewView, ...]:
+    def said_reviews(self, number: int) -> tuple[SaidReview, ...]:
         self.pull(number)
-        return tuple(self.hub.reviews)
+        return tuple(self.hub.said_reviews)
 
     def inline_comments(self, number: int) -> tuple[InlineView, ...]:
         self.pull(number)
@@ -243,6 +261,8 @@ class FakeReader:
 
     def parting(self, base: str, head: str) -> tuple[str, int]:
         self.hub.up()
+        if not {base, head} <= self.hub.commits.keys():
+            raise Missing("Not Found", 404)
         ours, theirs = self._history(base), self._history(head)
         found = next((one for one in theirs if one in ours), None)
         if found is None:
@@ -269,6 +289,53 @@ class FakeReader:
                 line.append(one)
                 waiting += self.hub.commits[one].parents
         return line
+
+
+@dataclass
+class FakeWeigher(FakeReader):
+    """`ports.ApprovalReader`; a commit that our App made has the bot as its author."""
+
+    def reviews(self, pull: int) -> tuple[ReviewView, ...]:
+        self.hub.up()
+        return tuple(self.hub.reviews.get(pull, ()))
+
+    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
+        view = self.pull(pull)
+        base = self._history(self.branch(view.base_ref))
+        found = []
+        for sha in self._history(view.head_sha):
+            if sha in base:
+                break
+            one = self.hub.commits[sha]
+            who = BOT if one.verified else self.hub.authors.get(sha)
+            found.append(PullCommit(sha, one.message, who, who, one.verified))
+        return tuple(reversed(found))
+
+    def compared(self, base: str, head: str) -> Compared:
+        parted, _ = self.parting(base, head)
+        old, new = (self.hub.trees[self.tree_of(one)] for one in (parted, head))
+        paths = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+        return Compared(parted, frozenset(paths), len(paths) < 300)
+
+    def checks(self, commit: str, name: str) -> tuple[CheckView, ...]:
+        self.hub.up()
+        found = [one for one in self.hub.checks if (one.head, one.name) == (commit, name)]
+        return tuple(
+            CheckView(one.id, one.external_id, "completed", one.conclusion, one.summary, one.since)
+            for one in reversed(found)
+        )
+
+    def required_checks(self, branch: str) -> frozenset[str]:
+        self.hub.up()
+        return self.hub.required.get(branch, frozenset())
+
+    def pulls_with(self, commit: str) -> tuple[PullView, ...]:
+        self.hub.up()
+        return tuple(
+            one
+            for one in self.hub.pulls.values()
+            if one.state == "open" and commit in self._history(one.head_sha)
+        )
 
 
 @dataclass
@@ -372,17 +439,27 @@ class FakeWriter:
         annotations: Sequence[Annotation] = (),
     ) -> int:
         self.hub.up()
+        self.hub.check_writes += 1
         for n, one in enumerate(self.hub.checks):
             if (one.name, one.head, one.external_id) == (name, head, external_id):
                 self.hub.checks[n] = FakeCheck(
                     one.id, name, head, external_id, conclusion, title, summary, text,
-                    (*one.annotations, *annotations[len(one.annotations) :]),
+                    (*one.annotations, *annotations[len(one.annotations) :]), one.since,
                 )  # fmt: skip
                 return one.id
         made = self.hub.next_id()
         self.hub.checks.append(
             FakeCheck(
-                made, name, head, external_id, conclusion, title, summary, text, tuple(annotations)
+                made,
+                name,
+                head,
+                external_id,
+                conclusion,
+                title,
+                summary,
+                text,
+                tuple(annotations),
+                self.hub.clock,
             )
         )
         return made

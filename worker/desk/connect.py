@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter
+from app.domain.ports import ApprovalReader, GitHubReader, GitHubWriter
 from app.domain.run import Run, branch_name
 from app.domain.state import FOLLOWING, Kind
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
+from worker.desk.github.weigher import Weigher
 from worker.desk.pace import AlonePace, SharedPace
 from worker.desk.tokens import Tokens
 from worker.store.pacing import Pacing
@@ -60,6 +61,12 @@ class Access:
         """Live reads for a command or a nudge, pull requests included."""
         with self.client(run, Phase.LOOK) as client:
             yield Reader(client)
+
+    @contextmanager
+    def weigh(self, run: Run) -> Iterator[ApprovalReader]:
+        """Live reads about an approval, or about whether one is needed."""
+        with self.client(run, Phase.WEIGH) as client:
+            yield Weigher(client, self.app_id)
 
     @contextmanager
     def write(

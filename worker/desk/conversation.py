@@ -18,6 +18,7 @@ from app.domain.run import BRANCH, Run
 from app.domain.state import FOLLOWING, Kind, State
 from worker.desk.authority import role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of
+from worker.desk.publishing import let_publish
 from worker.desk.revising import revise, revised_again
 from worker.desk.said import Said
 from worker.desk.update_command import gone_on
@@ -249,6 +250,14 @@ def _approve(said: Said) -> str | None:
     return run.id if desk.ledger.approve(run.id, event.key, digest, by) else None
 
 
+def _publish(said: Said) -> str | None:
+    run, desk = said.active(), said.desk
+    if run is not None and not said.may_steer(run):
+        return None
+    runs = runs_of(said.change, said.event, said.issue, desk) if said.issue else ()
+    return let_publish(said.event, said.command.text, run, runs, desk, said.reply)
+
+
 _DOERS: dict[Word, Callable[[Said], str | None]] = {
     Word.HELP: _help,
     Word.STATUS: _status,
@@ -261,4 +270,5 @@ _DOERS: dict[Word, Callable[[Said], str | None]] = {
     Word.UPDATE: _update,
     Word.RETRY: _retry,
     Word.APPROVE: _approve,
+    Word.PUBLISH: _publish,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -33,6 +33,8 @@ class Events(Protocol):
     def answer(self, run_id: str, event_key: str, text: str) -> bool: ...
 
     def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool: ...
+
+    def publish(self, run_id: str, event_key: str, tree: str, by: str) -> bool: ...
 
     def run(self, run_id: str) -> Run | None: ...
 
@@ -69,6 +71,19 @@ class Events(Protocol):
     def edited(self, repository: int, issue: int, at: str, by: str) -> None: ...
 
 
+class Approvals(Protocol):
+    """What is done about approvals when something happened."""
+
+    def mark(self, event: Event) -> Sequence[str]:
+        """Note, durable when it returns, which Changes the event may concern."""
+
+    def look(self, changes: Iterable[str]) -> None:
+        """Look at them now; never raises a `Stop`."""
+
+    def others(self, event: Event, asking: Run) -> str:
+        """What is said on a pull request that is not ours. Raises `Unavailable`, `Uncertain`."""
+
+
 class Capped(Protocol):
     """Caps on runs an hour."""
 
@@ -85,7 +100,8 @@ class EventDesk:
     """`new_run_id` gives a fresh id of letters and digits, `now` Redis milliseconds, `owners` the
     operator's allow-list in lower case. Without `read` nobody's role can be asked, so that no
     answer and no command is taken. Without `caps` there are none. `bots` are ids of bots that the
-    operator lets trigger; `own` gives the login of the App's own bot, which never may."""
+    operator lets trigger; `own` gives the login of the App's own bot, which never may. Without
+    `approvals` none is looked at."""
 
     ledger: Events
     write: Write
@@ -96,6 +112,7 @@ class EventDesk:
     caps: Capped | None = None
     bots: frozenset[int] = frozenset()
     own: Callable[[], str] = lambda: ""
+    approvals: Approvals | None = None
 
     def allows(self, event: Event) -> bool:
         """Whether the operator lets anything happen for this event's owner and sender."""

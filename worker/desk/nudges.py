@@ -18,6 +18,8 @@ from worker.desk.front import EventDesk, run_for, speak
 from worker.desk.heads import MOVED, followed
 from worker.desk.kit import RUNNING
 
+# Events that end no run: what they may change is looked at elsewhere, once they are marked.
+ABOUT_APPROVALS = frozenset({"member", "pull_request", "pull_request_review", "push"})
 log = logging.getLogger(__name__)
 
 
@@ -32,8 +34,10 @@ def nudged(event: Event, desk: EventDesk) -> str | None:
     if event.told == "issues.edited":
         desk.ledger.edited(event.repository.id, event.issue, event.updated_at, event.sender.login)
         outcome = "edit noted"
-    elif desk.read is not None and event.told.startswith("pull_request."):
+    elif desk.read is not None and event.told == "pull_request.closed":
         outcome = _pull_closed(event, desk)
+    elif event.told.partition(".")[0] in ABOUT_APPROVALS:
+        outcome = "approvals are looked at"
     elif desk.read is not None:
         ended = [run.id for run in _concerned(event, desk) if _must_end(event, run, desk)]
         for run_id in ended:

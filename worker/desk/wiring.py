@@ -26,6 +26,7 @@ from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
+from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
@@ -54,6 +55,7 @@ from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.store import retention
+from worker.store.approvals import Approvals
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
@@ -67,6 +69,8 @@ CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
 TIDY = 300.0  # seconds between two looks for what is past its days
+SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
+SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -82,6 +86,30 @@ class Desk:
     signer: Signer
     app: App
     next_turn: NextTurn
+    name: str
+
+    def approvals(self) -> ApprovalDesk:
+        """How approvals are looked at, in this process's name."""
+        return ApprovalDesk(
+            ledger=self.ledger,
+            rows=Approvals(self.ledger.calls),
+            weigh=self.access.weigh,
+            write=self.access.write,
+            config_of=config_of,
+            owner=self.name,
+            owners=frozenset(owner.lower() for owner in self.held.owners),
+        )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run on; where it published something, its approval is looked at, and where it
+        ended, the review comments that waited for it have their turn."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.publication.commit:
+            approvals = self.approvals()
+            approvals.look(approvals.published(run))
+        if run is not None and run.state in ENDS and run.explained:
+            self.next_turn(run.change)
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -105,12 +133,12 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
-            waiting=self.ledger.waiting,
-            taken=self.ledger.taken,
-            bots=self.held.bots,
-            over_cap=self._over_cap,
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
+            bots=self.held.bots,
+            over_cap=self._over_cap,
+            waiting=self.ledger.waiting,
+            taken=self.ledger.taken,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
@@ -134,13 +162,6 @@ class Desk:
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
-
-    def carry(self, run_id: str) -> None:
-        """Carry a run; where it ended, the review comments that waited for it have their turn."""
-        self.carrier().carry(run_id)
-        run = self.ledger.run(run_id)
-        if run is not None and run.state in ENDS and run.explained:
-            self.next_turn(run.change)
 
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
@@ -183,6 +204,7 @@ class Desk:
             caps=Caps(self.ledger.calls, self.held.caps),
             bots=self.held.bots,
             own=self._own,
+            approvals=self.approvals(),
         )
 
     @contextmanager
@@ -246,6 +268,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     if held.intake != "webhook":
         bodies["poller"] = partial(_listen_in, held, key)
     bodies["sweeper"] = partial(_sweep, held, key)
+    bodies["approvals"] = partial(_weigh, held, key)
     supervise(bodies)
     return 0
 
@@ -275,7 +298,8 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
     bell = Bell(redis)
     next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
     signer = Signer.load(held.signing_key)
-    return Desk(held, ledger, bell, access, tokens, signer, app, next_turn)
+    name = f"desk-{secrets.token_hex(6)}"
+    return Desk(held, ledger, bell, access, tokens, signer, app, next_turn, name)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -385,6 +409,20 @@ def _poll(desk: Desk) -> Poll:
         bots=desk.held.bots,
         missed=desk.held.intake == "both",
     )
+
+
+def _weigh(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own: approvals that are due, and pull requests that nobody looks at yet."""
+    approvals = _desk(held, key).approvals()
+    searched = [0]
+
+    def weighed(ledger: Ledger, _bell: Bell) -> None:
+        if ledger.now() - searched[0] >= SEARCH_MS:
+            approvals.enrol(SEARCHED)
+            searched[0] = ledger.now()
+        approvals.pass_over()
+
+    lead(f"{Role.DESK}-approvals", partial(connect, held.redis_url), weighed)
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:

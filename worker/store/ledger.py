@@ -294,6 +294,14 @@ class Ledger(Exchange):
         words = (run_id, event_key, Waiting.PLAN, Kept.NOTE, entry)
         return bool(self.calls.script(scripts.ANSWER, keys, words))
 
+    def publish(self, run_id: str, event_key: str, tree: str, by: str) -> bool:
+        """Let a run that waits for that word publish the tree of that id; False when it does not
+        wait for one."""
+        entry = codec.encode({"publish": tree, "by": by, "event": event_key})
+        keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
+        words = (run_id, event_key, Waiting.PUBLISH, Kept.NOTE, entry)
+        return bool(self.calls.script(scripts.ANSWER, keys, words))
+
     def edited(self, repository: int, issue: int, at: str, by: str) -> None:
         """Remember an edit of an issue's text as we were told of it, for a week."""
         key = record.edited_key(repository, issue)

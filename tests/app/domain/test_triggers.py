@@ -230,6 +230,12 @@ REVIEWED = {**changed(action="submitted", label=GONE, issue=GONE), "pull_request
             "review": {**COMMENT, "id": 5, "state": "commented"}}  # fmt: skip
 
 
+PULLED = {k: v for k, v in INLINE.items() if k != "comment"}
+REPLIED = {**REVIEWED, "review": {**COMMENT, "id": 5, "body": "Fine", "state": "approved"}}
+PUSHED = {**{k: BODY[k] for k in ("repository", "installation", "sender")},
+          "ref": "refs/heads/release/1", "after": "a" * 40}  # fmt: skip
+
+
 def but(whole: dict[str, Any], part: str, /, **change: Any) -> dict[str, Any]:
     return {**whole, part: {**whole[part], **change}}
 
@@ -290,6 +296,9 @@ def test_what_a_person_did_not_say_is_no_command(body: dict[str, Any]) -> None:
         ("issue_comment", {**COMMENTED, "repository": None}),
         ("pull_request_review", {**REVIEWED, "review": None}),
         ("pull_request_review", {**REVIEWED, "issue": ISSUE}),
+        ("pull_request_review", {**REPLIED, "action": "dismissed", "comment": COMMENT}),
+        ("push", {**PUSHED, "pull_request": PULL}),
+        ("push", {**PUSHED, "ref": None}),
         ("pull_request_review_comment", {**INLINE, "review": {}}),
         ("pull_request_review_comment", but(INLINE, "comment", pull_request_review_id="5")),
         ("issues", {**COMMENTED, "action": "closed"}),
@@ -348,6 +357,35 @@ def test_what_may_change_a_run_is_a_nudge(name: str, body: dict[str, Any], issue
     assert event.told == f"{name}.{body['action']}"
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "told", "branch"),
+    [
+        ("pull_request", {**PULLED, "action": "synchronize"}, "synchronize", "agent/issue-7-abc"),
+        ("pull_request", {**PULLED, "action": "reopened"}, "reopened", "agent/issue-7-abc"),
+        ("pull_request", {**PULLED, "action": "edited", "changes": {"base": {"ref": {}}}},
+         "edited", "agent/issue-7-abc"),
+        ("pull_request_review", REPLIED, "submitted", "agent/issue-7-abc"),
+        ("pull_request_review", {**REPLIED, "action": "dismissed"}, "dismissed",
+         "agent/issue-7-abc"),
+        ("pull_request_review", {**REVIEWED, "action": "edited"}, "edited", "agent/issue-7-abc"),
+        ("pull_request_review", but(REPLIED, "sender", type="Bot"), "submitted",
+         "agent/issue-7-abc"),
+        ("member", {**{k: v for k, v in PUSHED.items() if k != "ref"}, "action": "removed"},
+         "removed", ""),
+        ("push", PUSHED, "", "release/1"),
+    ],
+)  # fmt: skip
+def test_what_may_change_an_approval_is_a_nudge(
+    name: str, body: dict[str, Any], told: str, branch: str
+) -> None:
+    event = event_of(name, body, lambda: "d" * 64)
+    assert isinstance(event, Event) and event.kind is EventKind.NUDGE
+    assert (event.told, event.branch) == (f"{name}.{told}".rstrip("."), branch)
+    assert event.issue == (7 if name.startswith("pull_request") else 0)
+    assert event.pull == name.startswith("pull_request")
+    assert isinstance(event_of(name, body), Ignored)  # without the body's digest it has no key
+
+
 def test_a_press_on_a_check_run_names_the_run_that_made_it() -> None:
     body = {
         "action": "rerequested",
@@ -379,6 +417,13 @@ def test_a_nudge_names_the_branch_and_the_repositories_that_went() -> None:
     [
         ("issues", changed(action="unlabeled", label__name="bug")),
         ("issues", changed(action="closed", installation=None)),
+        ("pull_request", {**PULLED, "action": "labeled"}),
+        ("pull_request", {**PULLED, "action": "edited", "changes": {"title": {"from": "x"}}}),
+        ("pull_request_review", but(REPLIED, "pull_request", head={"ref": "topic"})),
+        ("pull_request_review", {**REPLIED, "action": "started"}),
+        ("push", {**PUSHED, "ref": "refs/tags/v1"}),
+        ("push", {**PUSHED, "ref": "refs/heads/agent/issue-7-abc"}),
+        ("push", {**PUSHED, "installation": None}),
         ("pull_request", {**INLINE, "action": "labeled"}),
         ("pull_request", {**PULLED, "action": "edited", "changes": {"title": {"from": "x"}}}),
         ("pull_request", {**PULLED, "action": "edited"}),

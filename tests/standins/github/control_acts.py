@@ -233,6 +233,17 @@ def get_review_comments(world: World, *, repo: str, number: int) -> list[Json]:
     return [pulls.review_comment(world, found, issue, one) for one in shown]
 
 
+def dismiss_review(world: World, *, repo: str, number: int, user: str, review: int) -> None:
+    found, issue = world.named(repo), world.issue(repo, number)
+    pull_acts.dismiss(world, found, issue, world.person(user), review)
+
+
+def rebase_pull(world: World, *, repo: str, number: int, user: str, base: str) -> None:
+    """Give a pull request another base branch."""
+    issue = world.issue(repo, number)
+    pull_acts.set_base(world, world.named(repo), issue, world.person(user), base)
+
+
 def merge(world: World, *, repo: str, number: int, user: str, method: str = "merge") -> str:
     issue = world.issue(repo, number)
     return pull_acts.merge(world, world.named(repo), issue, world.person(user), method)
@@ -325,6 +336,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         close_issue,
         comment,
         delete_comment,
+        dismiss_review,
         edit_comment,
         edit_issue,
         get_check_runs,
@@ -342,6 +354,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         open_pull,
         press,
         push,
+        rebase_pull,
         remove_label,
         reopen_issue,
         reply,

@@ -155,7 +155,7 @@ def configure_repo(
 
 
 def add_ruleset(world: World, *, repo: str, ruleset: Json) -> Json:
-    """Listed only; the stand-in does not enforce rules."""
+    """Listed, and told for a branch; of all rules only required checks keep a merge back."""
     found = world.named(repo)
     made = {
         "id": world.small_id(),

@@ -20,7 +20,7 @@ from app.domain.state import Kind, Signal
 from app.domain.two_looks import evidence_of, made_here
 from worker.desk.authority import require_repository, require_role
 from worker.desk.faults import guarded
-from worker.desk.ground import by_our_rules, config_at, tip
+from worker.desk.ground import by_its_rules, by_our_rules, config_at, tip
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
 
@@ -53,6 +53,7 @@ def follow(kit: DeskKit) -> Callable[[Run], Run]:
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))
             contract = _contract(kit, reader, known, run, view, default)
+            by_its_rules(kit, run, contract.config)
             if run.word and contract.config.roles != Roles():
                 require_role(run, reader, contract.config.roles)
         return replace(run, contract=contract).moved(Signal.DONE)

@@ -27,6 +27,7 @@ from worker.desk.faults import guarded
 from worker.desk.intents import Record, done, once
 from worker.desk.kit import DONE, INCOMPLETE, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
+from worker.desk.withheld import let_go
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def publish(kit: DeskKit) -> Callable[[Run], Run]:
         work = _certified(run)
         wanted_as_draft(run)
         labels = _still_allowed(kit, work, begun=kit.hold.intent("branch") is not None)
+        let_go(kit, run, work.verdict)
         published = Publication(work.branch, _git(kit, work))
         run = replace(run, publication=published)
         facts = facts_of(kit, run)

@@ -49,7 +49,7 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
             snapshot = Snapshot(tree, image, profile, (), (), hints_of(entries))
             return replace(run, snapshot=snapshot).moved(Signal.DONE)
         image, told = set_up(kit, run.id, config, tree, entries, image)
-        hints = () if run.kind is Kind.VERIFY else hints_of(entries)  # no model reads them there
+        hints = () if run.kind in JUDGING else hints_of(entries)  # no model reads them there
         snapshot = Snapshot(tree, image, profile, checks, (*assumed, *told), hints)
         if revises:  # its edits begin at the head; what they are compared with is the base
             snapshot = replace(snapshot, head_tree=head, head=contract.head)
