@@ -15,7 +15,7 @@ from enum import StrEnum
 from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.markdown import code, inline
-from app.domain.ports import ReviewView
+from app.domain.ports import Vote
 from app.domain.repo_config import Approval, reaches
 
 CHECK = "patchwarrant/approval"
@@ -103,7 +103,7 @@ class Facts:
     mode: Approval
     least: str
     proof: Proof | None
-    reviews: tuple[ReviewView, ...] = ()
+    reviews: tuple[Vote, ...] = ()
     roles: Mapping[int, str] | None = None
     took: tuple[Took, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -132,16 +132,16 @@ def standing(facts: Facts) -> Standing:
     return _evidence(facts) or _surroundings(facts) or _reviews(facts)
 
 
-def latest(reviews: Iterable[ReviewView]) -> tuple[ReviewView, ...]:
+def latest(reviews: Iterable[Vote]) -> tuple[Vote, ...]:
     """Each person's newest review that decides; a mere comment decides nothing."""
-    newest: dict[int, ReviewView] = {}
+    newest: dict[int, Vote] = {}
     for one in sorted(reviews, key=lambda review: review.id):
         if one.state in (APPROVED, CHANGES, DISMISSED):
             newest[one.by.id] = one
     return tuple(newest.values())
 
 
-def deciding(reviews: Iterable[ReviewView]) -> tuple[Person, ...]:
+def deciding(reviews: Iterable[Vote]) -> tuple[Person, ...]:
     """The people whose role has to be asked: each newest review that says yes or no."""
     return tuple(one.by for one in latest(reviews) if one.state != DISMISSED and _person(one.by))
 
@@ -237,7 +237,7 @@ def _reviews(facts: Facts) -> Standing:
     return next(found for one in reversed(approvals) if (found := refused[one.id]) is not None)
 
 
-def _amiss(facts: Facts, review: ReviewView) -> Standing | None:
+def _amiss(facts: Facts, review: Vote) -> Standing | None:
     """Why this approval does not count, None where it does."""
     proof, who = facts.proof, code(review.by.login)
     assert proof is not None

@@ -11,7 +11,7 @@ WEB_FLOW = 19_864_447  # GitHub's own account, the committer of what is done on 
 
 
 @dataclass(frozen=True)
-class Contribution:
+class PullCommit:
     """One commit of a pull request as GitHub attributes it; an account that GitHub does not know
     has the id 0. `subject` is its message's first line."""
 
@@ -21,13 +21,13 @@ class Contribution:
     subject: str = ""
 
 
-def by_people(commits: Sequence[Contribution], ours: Collection[str]) -> tuple[Contribution, ...]:
+def by_people(commits: Sequence[PullCommit], ours: Collection[str]) -> tuple[PullCommit, ...]:
     """The commits that are none of `ours`, the ids that our own runs made: a message or a name
     proves nothing, since everybody can write it."""
     return tuple(one for one in commits if one.sha not in ours)
 
 
-def contributors(commits: Sequence[Contribution], ours: Collection[str]) -> tuple[Person, ...]:
+def contributors(commits: Sequence[PullCommit], ours: Collection[str]) -> tuple[Person, ...]:
     """Authors and committers of people's commits, each once, in order. One that GitHub knows no
     account for stays, with the id 0: who that is, nobody can say."""
     found: dict[tuple[int, str], Person] = {}

@@ -93,12 +93,12 @@ CALLS: dict[str, Call] = {
     ),
     "pulls": _get("/pulls", "pull_requests", "head", "state", "per_page", "page"),
     "pull": _get("/pulls/{number}", "pull_requests"),
+    "pulls_with": _get("/commits/{sha}/pulls", "pull_requests", *_PAGES),
     "pull_commits": _get("/pulls/{number}/commits", "pull_requests", *_PAGES),
     "pull_files": _get("/pulls/{number}/files", "pull_requests", *_PAGES),
     "reviews": _get("/pulls/{number}/reviews", "pull_requests", *_PAGES),
     "inline_comments": _get("/pulls/{number}/comments", "pull_requests", *_PAGES),
     "reply": _send("POST", "/pulls/{number}/comments/{comment}/replies", "pull_requests", "body"),
-    "pulls_with": _get("/commits/{sha}/pulls", "pull_requests", *_PAGES),
     "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
     "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
     "create_check": _send(

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from app.domain.budget import Usage
 from app.domain.check import Outcome, command_digest
 from app.domain.commits import BranchCommit
-from app.domain.contributors import Contribution
+from app.domain.contributors import PullCommit
 from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
@@ -279,7 +279,7 @@ class CommentView:
 
 
 @dataclass(frozen=True)
-class ReviewView:
+class Vote:
     """A review as it is now: `state` in GitHub's words (APPROVED, DISMISSED, …), `commit` what it
     was about, `at` when it was submitted, as GitHub writes times."""
 
@@ -291,7 +291,7 @@ class ReviewView:
 
 
 @dataclass(frozen=True)
-class PullCommit:
+class WeighedCommit:
     """A commit of a pull request. `author` and `committer` are accounts by GitHub's own matching of
     addresses, None where it knows none; `verified` as GitHub says it."""
 
@@ -325,8 +325,8 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class SaidReview:
-    """A review by what it says; `state` in GitHub's words (COMMENTED, CHANGES_REQUESTED, …)."""
+class ReviewView:
+    """A review as it is now; `state` in GitHub's words (COMMENTED, CHANGES_REQUESTED, …)."""
 
     id: int
     body: str
@@ -367,13 +367,13 @@ class GitHubReader(Protocol):
 
     def pull(self, number: int) -> PullView: ...
 
-    def contributions(self, number: int) -> tuple[Contribution, ...]:
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
         """A pull request's commits, oldest first; GitHub lists at most 250."""
 
     def pull_files(self, number: int) -> tuple[str, ...]:
         """The paths that a pull request changes."""
 
-    def said_reviews(self, number: int) -> tuple[SaidReview, ...]:
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
         """A pull request's reviews, oldest first."""
 
     def inline_comments(self, number: int) -> tuple[InlineView, ...]:
@@ -401,10 +401,10 @@ class GitHubReader(Protocol):
 class ApprovalReader(GitHubReader, Protocol):
     """Live reads for an approval. All raise `Refused`/`Missing` as GitHub answers."""
 
-    def reviews(self, pull: int) -> tuple[ReviewView, ...]:
+    def votes(self, pull: int) -> tuple[Vote, ...]:
         """Every submitted review, oldest first."""
 
-    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
+    def weighed_commits(self, pull: int) -> tuple[WeighedCommit, ...]:
         """The commits of a pull request, oldest first; at most 250, as GitHub lists them."""
 
     def compared(self, base: str, head: str) -> Compared:

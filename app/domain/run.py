@@ -9,7 +9,7 @@ from app.domain.budget import NOTHING, Spend
 from app.domain.check import Check, CheckResult
 from app.domain.ci import Ci
 from app.domain.contract import Contract
-from app.domain.contributors import Contribution
+from app.domain.contributors import PullCommit
 from app.domain.edit import Candidate
 from app.domain.errors import HaltRecord, Waiting
 from app.domain.event import Person, Repository
@@ -114,7 +114,7 @@ class Run:
     prompts: str = ""  # version of the prompts
     heads: tuple[str, ...] = ()  # of a revision: heads that people pushed while it ran, in order
     outcomes: tuple[Outcome, ...] = ()  # of a revision: what the model says of each thread
-    people: tuple[Contribution, ...] = ()  # commits by people on the pull request of a revision
+    people: tuple[PullCommit, ...] = ()  # commits by people on the pull request of a revision
     ci: Ci | None = None  # what was decided about the repository's own workflows, at the gate
     word: str = ""  # the command that started it (`commands.Word`), "" for the label
 

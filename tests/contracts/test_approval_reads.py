@@ -11,7 +11,7 @@ import pytest
 from app.domain.errors import Missing
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, FileWrite, GitHubWriter, ReviewView
+from app.domain.ports import ApprovalReader, FileWrite, GitHubWriter, Vote
 from app.domain.run import Run
 from tests.contracts.test_github import the_run
 from tests.fakes.github import FakeGitHub, Files, tree_id
@@ -60,8 +60,8 @@ def fake_case() -> Case:
         return made
 
     def review(number: int, who: str, state: str, commit: str) -> None:
-        listed = hub.reviews.setdefault(number, [])
-        listed.append(ReviewView(len(listed) + 1, Person(1, who), state, commit, hub.clock))
+        listed = hub.votes.setdefault(number, [])
+        listed.append(Vote(len(listed) + 1, Person(1, who), state, commit, hub.clock))
 
     def require(name: str) -> None:
         hub.required["main"] = frozenset({name})
@@ -132,10 +132,10 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def test_reviews_with_their_commit_person_and_time(case: Case) -> None:
     with case.weigh(case.run) as reader:
-        assert reader.reviews(case.number) == ()
+        assert reader.votes(case.number) == ()
         case.review(case.number, "alice", "CHANGES_REQUESTED", case.head)
         case.review(case.number, "bob", "APPROVED", case.main)
-        found = reader.reviews(case.number)
+        found = reader.votes(case.number)
     assert [(one.by.login, one.state, one.commit) for one in found] == [
         ("alice", "CHANGES_REQUESTED", case.head),
         ("bob", "APPROVED", case.main),
@@ -147,7 +147,7 @@ def test_reviews_with_their_commit_person_and_time(case: Case) -> None:
 def test_commits_tell_ours_from_a_persons(case: Case) -> None:
     theirs = case.push(BRANCH, "alice", {"more.py": "m = 1\n"})
     with case.weigh(case.run) as reader:
-        found = reader.pull_commits(case.number)
+        found = reader.weighed_commits(case.number)
     assert [one.sha for one in found] == [case.head, theirs]
     ours, mine = found
     assert ours.author is not None and ours.author.kind == "Bot" and ours.verified

@@ -11,7 +11,7 @@ import pytest
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import FileWrite, GitHubReader, GitHubWriter, InlineView, SaidReview
+from app.domain.ports import FileWrite, GitHubReader, GitHubWriter, InlineView, ReviewView
 from app.domain.run import Run
 from app.domain.state import Kind
 from tests.fakes.github import FakeComment, FakeGitHub, Files, object_id, tree_id
@@ -79,7 +79,7 @@ def fake_case() -> Case:
 
     def review(number: int, path: str, line: int, body: str) -> int:
         made, alice = hub.next_id(), Person(1, "alice")
-        hub.said_reviews.append(SaidReview(made - 1, "", alice, "COMMENTED"))
+        hub.reviews.append(ReviewView(made - 1, "", alice, "COMMENTED"))
         hub.inline.append(InlineView(made, made - 1, made, body, alice, path, line, line))
         return made
 
@@ -416,7 +416,7 @@ def test_a_pull_request_follows_its_branch_and_lists_its_commits_and_files(case:
     with case.write(case.run, Phase.PULL) as writer:
         assert writer.pull_at(number, second).head_sha == second
     with case.read(replace(case.run, kind=Kind.REVISE)) as reader:
-        commits = reader.contributions(number)
+        commits = reader.pull_commits(number)
         assert [one.sha for one in commits] == [first, second]
         assert commits[1].subject == "More" and commits[1].author.kind == "Bot"
         assert set(reader.pull_files(number)) == {one.path for one in CHANGES}
@@ -434,7 +434,7 @@ def test_a_reply_is_made_once_in_its_thread(case: Case) -> None:
             root, root, "README.md", 1, "Say more.",
         )  # fmt: skip
         assert one.author.login == "alice"
-        (whole,) = [each for each in reader.said_reviews(number) if each.id == one.review]
+        (whole,) = [each for each in reader.reviews(number) if each.id == one.review]
         assert whole.author.login == "alice" and whole.state == "COMMENTED"
     with case.write(case.run, Phase.PULL) as writer:
         first = writer.reply(number, root, f"{MARK}\ndone", MARK)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from app.domain.commits import BranchCommit
-from app.domain.contributors import Contribution
+from app.domain.contributors import PullCommit
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
@@ -27,10 +27,10 @@ from app.domain.ports import (
     GitHubWriter,
     InlineView,
     IssueView,
-    PullCommit,
     PullView,
     ReviewView,
-    SaidReview,
+    Vote,
+    WeighedCommit,
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
@@ -108,13 +108,13 @@ class FakeGitHub:
     reactions: set[tuple[int, str]] = field(default_factory=set)
     comment_reactions: set[tuple[int, str]] = field(default_factory=set)
     phases: list[Phase] = field(default_factory=list)
-    said_reviews: list[SaidReview] = field(default_factory=list)
-    inline: list[InlineView] = field(default_factory=list)
-    reviews: dict[int, list[ReviewView]] = field(default_factory=dict)
+    votes: dict[int, list[Vote]] = field(default_factory=dict)
     authors: dict[str, Person | None] = field(default_factory=dict)  # of commits, by id
     required: dict[str, frozenset[str]] = field(default_factory=dict)
     check_writes: int = 0
     clock: str = "2026-11-30T10:00:00Z"
+    reviews: list[ReviewView] = field(default_factory=list)
+    inline: list[InlineView] = field(default_factory=list)
 
     def commit_files(
         self, branch: str, files: Files, message: str = "Files", by: Person | None = None
@@ -124,8 +124,8 @@ class FakeGitHub:
         self.trees[tree] = dict(files)
         parent = self.branches.get(branch)
         sha = self._commit(message, tree, (parent,) if parent else (), verified=False)
-        self.move(branch, sha)
         self.authors[sha] = by
+        self.move(branch, sha)
         return sha
 
     def move(self, branch: str, sha: str) -> None:
@@ -212,14 +212,14 @@ class FakeReader:
             raise Missing("Not Found", 404)
         return self.hub.pulls[number]
 
-    def contributions(self, number: int) -> tuple[Contribution, ...]:
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
         view = self.pull(number)
         base = self._history(self.hub.branches[view.base_ref])
         mine = [one for one in self._history(view.head_sha) if one not in base]
         return tuple(
-            Contribution(one, who, who, self.hub.commits[one].message.partition("\n")[0])
+            PullCommit(one, who, who, self.hub.commits[one].message.partition("\n")[0])
             for one in reversed(mine)
-            for who in [self.hub.authors.get(one, BOT) or Person(0, "unknown")]
+            for who in [self.hub.authors.get(one) or BOT]
         )
 
     def pull_files(self, number: int) -> tuple[str, ...]:
@@ -228,9 +228,9 @@ class FakeReader:
         old, new = (self.hub.trees[self.tree_of(one)] for one in (parted, view.head_sha))
         return tuple(sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p)))
 
-    def said_reviews(self, number: int) -> tuple[SaidReview, ...]:
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
         self.pull(number)
-        return tuple(self.hub.said_reviews)
+        return tuple(self.hub.reviews)
 
     def inline_comments(self, number: int) -> tuple[InlineView, ...]:
         self.pull(number)
@@ -275,7 +275,10 @@ class FakeReader:
         fresh = [one for one in self._history(head) if one not in known]
         return tuple(
             BranchCommit(
-                one, self.hub.authors.get(one, BOT), "Somebody", len(self.hub.commits[one].parents)
+                one,
+                self.hub.authors.get(one) or BOT,
+                "Somebody",
+                len(self.hub.commits[one].parents),
             )
             for one in reversed(fresh)
         )
@@ -295,11 +298,11 @@ class FakeReader:
 class FakeWeigher(FakeReader):
     """`ports.ApprovalReader`; a commit that our App made has the bot as its author."""
 
-    def reviews(self, pull: int) -> tuple[ReviewView, ...]:
+    def votes(self, pull: int) -> tuple[Vote, ...]:
         self.hub.up()
-        return tuple(self.hub.reviews.get(pull, ()))
+        return tuple(self.hub.votes.get(pull, ()))
 
-    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
+    def weighed_commits(self, pull: int) -> tuple[WeighedCommit, ...]:
         view = self.pull(pull)
         base = self._history(self.branch(view.base_ref))
         found = []
@@ -308,7 +311,7 @@ class FakeWeigher(FakeReader):
                 break
             one = self.hub.commits[sha]
             who = BOT if one.verified else self.hub.authors.get(sha)
-            found.append(PullCommit(sha, one.message, who, who, one.verified))
+            found.append(WeighedCommit(sha, one.message, who, who, one.verified))
         return tuple(reversed(found))
 
     def compared(self, base: str, head: str) -> Compared:

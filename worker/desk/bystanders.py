@@ -16,7 +16,7 @@ from app.domain.approval import CHECK, NOT_OURS, seal_of, sealed
 from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, PullCommit, PullView
+from app.domain.ports import ApprovalReader, PullView, WeighedCommit
 from app.domain.record import ChangeRow
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import BRANCH, Run
@@ -95,7 +95,7 @@ class Bystanders:
         here = view.head_repository == reader.repository()[0].id
         if here and BRANCH.fullmatch(view.head_ref):
             return True
-        changes = (published(one, self.rows) for one in reader.pull_commits(view.number))
+        changes = (published(one, self.rows) for one in reader.weighed_commits(view.number))
         theirs = {change.id: change for change in changes if change is not None}
         return any(not self._merged(reader, change) for change in theirs.values())
 
@@ -114,7 +114,7 @@ class Bystanders:
             return False
 
 
-def published(commit: PullCommit, rows: Rows) -> ChangeRow | None:
+def published(commit: WeighedCommit, rows: Rows) -> ChangeRow | None:
     """The Change for which we published exactly this commit, None for anybody else's."""
     for run_id in _TRAILER.findall(commit.message):
         run = rows.run(run_id)

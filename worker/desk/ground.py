@@ -16,8 +16,8 @@ def by_our_rules(kit: DeskKit, run: Run) -> None:
     """What needs no request to anybody."""
     owner = run.repository.owner
     # A push needs nobody's leave to be looked at: that writes nothing but evidence.
-    person = run.requester.kind == "User" or run.requester.id in kit.bots
-    if not person and run.kind is not Kind.RECHECK:
+    heard = run.requester.kind == "User" or run.requester.id in kit.bots
+    if not heard and run.kind is not Kind.RECHECK:
         raise Halt(
             Reason.REFUSED_ROLE,
             f"{run.requester.login} is a {run.requester.kind.lower()}, and only people start runs.",

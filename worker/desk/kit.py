@@ -73,10 +73,10 @@ class DeskKit:
     waiting: Callable[[str], Sequence[str]] = lambda _change: ()
     taken: Callable[[str, Sequence[str]], None] = lambda _change, _events: None
     newer_trigger: Callable[[Run], bool] = lambda _run: False
-    history: Callable[[Run], Sequence[Run]] = lambda _run: ()
-    tell_oneself: Callable[[Event], object] = lambda _event: None
     bots: frozenset[int] = frozenset()
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
+    history: Callable[[Run], Sequence[Run]] = lambda _run: ()
+    tell_oneself: Callable[[Event], object] = lambda _event: None
 
 
 def envelope_bytes(envelope: dict[str, Any]) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.domain.commands import Word, command_of
 from app.domain.event import Event, EventKind
-from app.domain.ports import GitHubReader, InlineView, SaidReview
+from app.domain.ports import GitHubReader, InlineView, ReviewView
 from app.domain.revision import Thread
 from app.domain.text import clean
 
@@ -18,12 +18,12 @@ TEXT_CAP = 8_000  # characters of one thread
 class Talk:
     """What is said on a pull request now."""
 
-    reviews: Sequence[SaidReview]
+    reviews: Sequence[ReviewView]
     inline: Sequence[InlineView]
 
     @classmethod
     def of(cls, reader: GitHubReader, pull: int) -> Talk:
-        return cls(reader.said_reviews(pull), reader.inline_comments(pull))
+        return cls(reader.reviews(pull), reader.inline_comments(pull))
 
 
 def threads_of(event: Event, talk: Talk) -> tuple[Thread, ...]:
@@ -53,7 +53,7 @@ def threads_of(event: Event, talk: Talk) -> tuple[Thread, ...]:
     return _kept(_of_inline(event, one, talk) for one in said)
 
 
-def _own_text(event: Event, review: SaidReview | None) -> str | None:
+def _own_text(event: Event, review: ReviewView | None) -> str | None:
     """The review's own text where that is the command, as signed if it was the one signed."""
     if event.kind is EventKind.REVIEW:
         return event.text

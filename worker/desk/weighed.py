@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from app.domain.approval import APPROVED, Facts, Part, Proof, Took, deciding, latest
 from app.domain.errors import Missing, Refused
 from app.domain.event import Event, Person
-from app.domain.ports import ApprovalReader, PullCommit, PullView
+from app.domain.ports import ApprovalReader, PullView, WeighedCommit
 from app.domain.record import JournalEntry, Kept
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import Run
@@ -85,7 +85,7 @@ def facts_of(
         moved=moved,
         unclear=unclear,
         shared=shared,
-        reviews=reader.reviews(view.number),
+        reviews=reader.votes(view.number),
     )
     return _with_people(reader, view, facts, known)
 
@@ -95,7 +95,7 @@ def _with_people(reader: ApprovalReader, view: PullView, facts: Facts, known: Kn
     roles = {one.id: _role(reader, one) for one in deciding(facts.reviews)}
     if not any(one.state == APPROVED for one in latest(facts.reviews)):
         return replace(facts, roles=roles)
-    commits = reader.pull_commits(view.number)
+    commits = reader.weighed_commits(view.number)
     foreign = [one for one in commits if not _ours(one, known.runs)]
     unknown = [one.sha for one in foreign if one.author is None or one.committer is None]
     if len(commits) >= LISTED:
@@ -154,7 +154,7 @@ def _moved(reader: ApprovalReader, proof: Proof, view: PullView) -> tuple[tuple[
     return tuple(sorted(base.paths & change.paths)), ""
 
 
-def _ours(commit: PullCommit, runs: Sequence[Run]) -> bool:
+def _ours(commit: WeighedCommit, runs: Sequence[Run]) -> bool:
     """Whether we made a commit: it names the run that published exactly it (nobody can name a run
     that is yet to come), or GitHub itself signed it for a bot and it names a run of this Change.
     An address alone proves nothing."""
@@ -166,7 +166,7 @@ def _ours(commit: PullCommit, runs: Sequence[Run]) -> bool:
     return bool(named) and bot and commit.verified
 
 
-def _pushed(foreign: Sequence[PullCommit]) -> Iterator[Took]:
+def _pushed(foreign: Sequence[WeighedCommit]) -> Iterator[Took]:
     for one in foreign:
         for person in (one.author, one.committer):
             if person is not None and person.kind == "User":

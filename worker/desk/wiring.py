@@ -100,17 +100,6 @@ class Desk:
             owners=frozenset(owner.lower() for owner in self.held.owners),
         )
 
-    def carry(self, run_id: str) -> None:
-        """Carry a run on; where it published something, its approval is looked at, and where it
-        ended, the review comments that waited for it have their turn."""
-        self.carrier().carry(run_id)
-        run = self.ledger.run(run_id)
-        if run is not None and run.publication.commit:
-            approvals = self.approvals()
-            approvals.look(approvals.published(run))
-        if run is not None and run.state in ENDS and run.explained:
-            self.next_turn(run.change)
-
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
         kit = DeskKit(
@@ -133,12 +122,12 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
-            history=self.ledger.history,
-            tell_oneself=self.ledger.add_event,
-            bots=self.held.bots,
-            over_cap=self._over_cap,
             waiting=self.ledger.waiting,
             taken=self.ledger.taken,
+            bots=self.held.bots,
+            over_cap=self._over_cap,
+            history=self.ledger.history,
+            tell_oneself=self.ledger.add_event,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
@@ -162,6 +151,17 @@ class Desk:
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run; where it ended, the review comments that waited for it have their turn, and
+        where it published something, its approval is looked at."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.state in ENDS and run.explained:
+            self.next_turn(run.change)
+        if run is not None and run.publication.commit:
+            approvals = self.approvals()
+            approvals.look(approvals.published(run))
 
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
@@ -297,8 +297,8 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
     )
     bell = Bell(redis)
     next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
-    signer = Signer.load(held.signing_key)
     name = f"desk-{secrets.token_hex(6)}"
+    signer = Signer.load(held.signing_key)
     return Desk(held, ledger, bell, access, tokens, signer, app, next_turn, name)
 
 

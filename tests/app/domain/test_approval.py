@@ -22,7 +22,7 @@ from app.domain.approval import (
 )
 from app.domain.event import Person
 from app.domain.evidence import Result
-from app.domain.ports import ReviewView
+from app.domain.ports import Vote
 from app.domain.repo_config import Approval
 
 ASKER = Person(1, "alice")
@@ -44,7 +44,7 @@ class Story:
     checked: str = FIRST
     result: Result = Result.PASSED
     state: str = "open"
-    reviews: list[ReviewView] = field(default_factory=list)
+    reviews: list[Vote] = field(default_factory=list)
     roles: dict[int, str] = field(
         default_factory=lambda: dict.fromkeys((1, 2, 3, 4, 5, 6, 9), "write")
     )
@@ -62,7 +62,7 @@ class Story:
         self.minute += 1
         at = f"2026-11-30T10:{self.minute}:00Z"
         number = len(self.reviews) + 1
-        self.reviews.append(ReviewView(number, who, state, commit or self.head, at))
+        self.reviews.append(Vote(number, who, state, commit or self.head, at))
         return self
 
     def approve(self, who: Person = CAROL, commit: str = "") -> Story:

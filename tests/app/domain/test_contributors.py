@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from app.domain.contributors import WEB_FLOW, Contribution, by_people, contributors
+from app.domain.contributors import WEB_FLOW, PullCommit, by_people, contributors
 from app.domain.event import Person
 
 RITA, MONA = Person(3, "rita"), Person(4, "mona")
 BOT, WEB = Person(900, "patchwarrant[bot]", "Bot"), Person(WEB_FLOW, "web-flow")
 NOBODY = Person(0, "Somebody Else")
 COMMITS = (
-    Contribution("a" * 40, BOT, WEB, "Fix"),
-    Contribution("b" * 40, RITA, RITA, "Mine"),
-    Contribution("c" * 40, BOT, BOT, "Fix\n\nAgent-Run: abc"),  # looks like ours, and is not
-    Contribution("d" * 40, MONA, WEB, "On the page"),
-    Contribution("e" * 40, NOBODY, RITA, "Without an account"),
+    PullCommit("a" * 40, BOT, WEB, "Fix"),
+    PullCommit("b" * 40, RITA, RITA, "Mine"),
+    PullCommit("c" * 40, BOT, BOT, "Fix\n\nAgent-Run: abc"),  # looks like ours, and is not
+    PullCommit("d" * 40, MONA, WEB, "On the page"),
+    PullCommit("e" * 40, NOBODY, RITA, "Without an account"),
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain import report
-from app.domain.contributors import Contribution
+from app.domain.contributors import PullCommit
 from app.domain.edit import FILE, Delta
 from app.domain.errors import HaltRecord, Reason
 from app.domain.event import Person
@@ -39,7 +39,7 @@ def revising(state: State = State.COMPLETE, commit: str = COMMIT) -> Run:
         state=state,
         contract=replace(run.contract, head=HEAD, revision=revision),
         publication=Publication("agent/issue-1-x", commit, 9, "https://x.test/9"),
-        people=(Contribution("e" * 40, Person(3, "rita"), Person(3, "rita"), "A `note` | more"),),
+        people=(PullCommit("e" * 40, Person(3, "rita"), Person(3, "rita"), "A `note` | more"),),
     )
 
 

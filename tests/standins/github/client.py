@@ -311,17 +311,17 @@ class Control:
         told = {"repo": repo, "number": number, "user": user, "event": event, "body": body}
         return int(self.act("review", **told, commit_id=commit_id, comments=comments))
 
-    def reply(self, repo: str, number: int, user: str, comment_id: int, body: str) -> int:
-        """A person's reply in a review thread; the comment's id."""
-        told = {"repo": repo, "number": number, "user": user, "comment_id": comment_id}
-        return int(self.act("reply", **told, body=body))
-
     def dismiss_review(self, repo: str, number: int, user: str, review: int) -> None:
         self.act("dismiss_review", repo=repo, number=number, user=user, review=review)
 
     def rebase_pull(self, repo: str, number: int, user: str, base: str) -> None:
         """Let a pull request go into another branch."""
         self.act("rebase_pull", repo=repo, number=number, user=user, base=base)
+
+    def reply(self, repo: str, number: int, user: str, comment_id: int, body: str) -> int:
+        """A person's reply in a review thread; the comment's id."""
+        told = {"repo": repo, "number": number, "user": user, "comment_id": comment_id}
+        return int(self.act("reply", **told, body=body))
 
     def merge(self, repo: str, number: int, user: str, method: str = "merge") -> str:
         return str(self.act("merge", repo=repo, number=number, user=user, method=method))

@@ -215,6 +215,17 @@ def review(
     return made.id
 
 
+def dismiss_review(world: World, *, repo: str, number: int, user: str, review: int) -> None:
+    found, issue = world.named(repo), world.issue(repo, number)
+    pull_acts.dismiss(world, found, issue, world.person(user), review)
+
+
+def rebase_pull(world: World, *, repo: str, number: int, user: str, base: str) -> None:
+    """Give a pull request another base branch."""
+    issue = world.issue(repo, number)
+    pull_acts.set_base(world, world.named(repo), issue, world.person(user), base)
+
+
 def reply(world: World, *, repo: str, number: int, user: str, comment_id: int, body: str) -> int:
     """A person's reply in a review thread: a review of its own with one comment, as GitHub does."""
     found, issue, actor = world.named(repo), world.issue(repo, number), world.person(user)
@@ -231,17 +242,6 @@ def get_review_comments(world: World, *, repo: str, number: int) -> list[Json]:
     found, issue = world.named(repo), world.issue(repo, number)
     shown = pulls.pull_of(issue).comments
     return [pulls.review_comment(world, found, issue, one) for one in shown]
-
-
-def dismiss_review(world: World, *, repo: str, number: int, user: str, review: int) -> None:
-    found, issue = world.named(repo), world.issue(repo, number)
-    pull_acts.dismiss(world, found, issue, world.person(user), review)
-
-
-def rebase_pull(world: World, *, repo: str, number: int, user: str, base: str) -> None:
-    """Give a pull request another base branch."""
-    issue = world.issue(repo, number)
-    pull_acts.set_base(world, world.named(repo), issue, world.person(user), base)
 
 
 def merge(world: World, *, repo: str, number: int, user: str, method: str = "merge") -> str:

@@ -8,7 +8,7 @@ from app.domain.edit import Candidate, Change
 from app.domain.event import Event, EventKind, Person
 from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.permissions import Phase
-from app.domain.ports import InlineView, SaidReview
+from app.domain.ports import InlineView, ReviewView
 from app.domain.repo_config import RepoConfig
 from app.domain.revision import Revision, Scope, Thread
 from app.domain.run import Attempt, Publication, Run, Snapshot
@@ -85,7 +85,7 @@ class Revising:
 
     def review(self, number: int, body: str, *inline: InlineView, by: int = 1) -> None:
         author = Person(by, "alice" if by == 1 else "rita")
-        self.desk.hub.said_reviews.append(SaidReview(number, body, author, "CHANGES_REQUESTED"))
+        self.desk.hub.reviews.append(ReviewView(number, body, author, "CHANGES_REQUESTED"))
         self.desk.hub.inline += inline
 
     def kit(self) -> DeskKit:

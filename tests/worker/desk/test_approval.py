@@ -17,7 +17,7 @@ from app.domain.errors import Unavailable
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, GitHubWriter, ReviewView
+from app.domain.ports import ApprovalReader, GitHubWriter, Vote
 from app.domain.record import Kept
 from app.domain.run import Run
 from app.domain.state import State
@@ -93,11 +93,11 @@ class Town:
         assert key not in self.front.ledger.unhandled_events(100)
 
     def review(self, who: str, state: str = "APPROVED", commit: str = "") -> None:
-        listed = self.hub.reviews.setdefault(2, [])
+        listed = self.hub.votes.setdefault(2, [])
         at = f"2026-11-30T10:{10 + len(listed)}:00Z"
         by = Person(PEOPLE[who], who)
         head = commit or self.hub.pulls[2].head_sha
-        listed.append(ReviewView(len(listed) + 1, by, state, head, at))
+        listed.append(Vote(len(listed) + 1, by, state, head, at))
         self.tell("pull_request_review.submitted", sender=by)
 
     def push(self, who: str, message: str = "Mine", path: str = "more.py") -> str:
@@ -154,7 +154,7 @@ def test_a_second_person_approves_and_every_turn_takes_it_back(town: Town) -> No
     assert town.says() == ("action_required", "Changes were asked for")
     town.review("carol")
     assert town.says() == GREEN
-    listed = town.hub.reviews[2]
+    listed = town.hub.votes[2]
     listed[-1] = replace(listed[-1], state="DISMISSED")
     town.tell("pull_request_review.dismissed")
     assert town.says() == WAITS
@@ -341,7 +341,7 @@ def test_closing_turns_it_back_and_ends_the_looks_and_merging_keeps_it(town: Tow
 
 def test_github_away_leaves_the_look_due(town: Town) -> None:
     town.review("carol")
-    town.hub.reviews[2].clear()
+    town.hub.votes[2].clear()
     town.hub.down = True
     town.approvals.look([town.run.change])
     town.hub.down = False
@@ -357,7 +357,7 @@ def test_github_away_leaves_the_look_due(town: Town) -> None:
 def test_where_nothing_may_be_said_nothing_is(town: Town, amiss: str) -> None:
     town.review("carol")
     before = town.hub.check_writes
-    town.hub.reviews[2].clear()
+    town.hub.votes[2].clear()
     if amiss == "archived":
         town.hub.archived = True
     elif amiss == "owner":
@@ -411,8 +411,8 @@ def test_an_event_that_comes_during_a_look_is_not_lost(town: Town) -> None:
             yield reader
         looks.append(1)
         if len(looks) == 1:
-            town.hub.reviews[2] = [
-                ReviewView(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha,
+            town.hub.votes[2] = [
+                Vote(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha,
                            "2026-11-30T11:00:00Z")
             ]  # fmt: skip
             town.rows.mark(5, town.run.change, town.front.ledger.now())
@@ -430,8 +430,8 @@ def test_a_look_whose_lock_was_lost_writes_nothing(town: Town) -> None:
         town.rows.unlock(town.run.change, "one")
         assert town.rows.lock(town.run.change, "two", 60_000)
 
-    town.hub.reviews[2] = [
-        ReviewView(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha, "2026-12-01")
+    town.hub.votes[2] = [
+        Vote(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha, "2026-12-01")
     ]
     replace(town.approvals, weigh=late).look([town.run.change])
     assert town.says() == WAITS
@@ -466,8 +466,8 @@ def test_evidence_that_did_not_pass_cannot_be_approved(redis: Redis) -> None:
 
 
 def test_an_approving_review_with_a_command_counts_as_well(town: Town) -> None:
-    town.hub.reviews[2] = [
-        ReviewView(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha,
+    town.hub.votes[2] = [
+        Vote(1, Person(4, "carol"), "APPROVED", town.hub.pulls[2].head_sha,
                    "2026-11-30T11:00:00Z")
     ]  # fmt: skip
     sent: Event = replace(

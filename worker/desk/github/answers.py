@@ -7,7 +7,7 @@ import binascii
 from typing import Any
 
 from app.domain.commits import BranchCommit
-from app.domain.contributors import Contribution
+from app.domain.contributors import PullCommit
 from app.domain.errors import IntegrityError
 from app.domain.event import Person
 from app.domain.ports import (
@@ -16,7 +16,7 @@ from app.domain.ports import (
     InlineView,
     IssueView,
     PullView,
-    SaidReview,
+    ReviewView,
 )
 
 
@@ -107,8 +107,8 @@ def comment_view(data: Any) -> CommentView:
     )
 
 
-def review_view(data: Any) -> SaidReview:
-    return SaidReview(
+def review_view(data: Any) -> ReviewView:
+    return ReviewView(
         id=number(data, "id"),
         body=str(part(data, "body") or ""),
         author=person(part(data, "user")),
@@ -138,10 +138,10 @@ def _whole(data: Any, key: str) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
-def pull_commit(data: Any) -> Contribution:
+def pull_commit(data: Any) -> PullCommit:
     """A commit of a pull request with the accounts that GitHub attributes it to."""
     message = str(part(data, "commit", "message") or "")
-    return Contribution(
+    return PullCommit(
         sha=text(data, "sha"),
         author=_account(data, "author"),
         committer=_account(data, "committer"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from app.domain.commits import BranchCommit
-from app.domain.contributors import Contribution
+from app.domain.contributors import PullCommit
 from app.domain.errors import IntegrityError, Missing, Refused
 from app.domain.event import Repository
-from app.domain.ports import CommentView, InlineView, IssueView, PullView, SaidReview
+from app.domain.ports import CommentView, InlineView, IssueView, PullView, ReviewView
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 
@@ -69,7 +69,7 @@ class Reader:
             raise IntegrityError(f"GitHub answered with pull request {view.number}, not {number}")
         return view
 
-    def contributions(self, number: int) -> tuple[Contribution, ...]:
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
         """A pull request's commits, oldest first; GitHub lists at most 250."""
         pages = self._client.pages("pull_commits", {}, number=number)
         return tuple(answers.pull_commit(one) for one in pages)
@@ -79,7 +79,7 @@ class Reader:
         pages = self._client.pages("pull_files", {}, number=number)
         return tuple(answers.text(one, "filename") for one in pages)
 
-    def said_reviews(self, number: int) -> tuple[SaidReview, ...]:
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
         """A pull request's reviews, oldest first."""
         pages = self._client.pages("reviews", {}, number=number)
         return tuple(answers.review_view(one) for one in pages)

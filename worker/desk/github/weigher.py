@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.domain.event import Person
-from app.domain.ports import CheckView, Compared, PullCommit, PullView, ReviewView
+from app.domain.ports import CheckView, Compared, PullView, Vote, WeighedCommit
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 from worker.desk.github.reader import Reader
@@ -20,12 +20,12 @@ class Weigher(Reader):
         super().__init__(client)
         self._app = app
 
-    def reviews(self, pull: int) -> tuple[ReviewView, ...]:
+    def votes(self, pull: int) -> tuple[Vote, ...]:
         """Every review that was submitted; one that its author still writes has no time."""
         found = self._client.pages("reviews", {}, number=pull)
         shown = [one for one in found if isinstance(answers.part(one, "submitted_at"), str)]
         return tuple(
-            ReviewView(
+            Vote(
                 id=answers.number(one, "id"),
                 by=answers.person(answers.part(one, "user")),
                 state=answers.text(one, "state").upper(),
@@ -35,10 +35,10 @@ class Weigher(Reader):
             for one in shown
         )
 
-    def pull_commits(self, pull: int) -> tuple[PullCommit, ...]:
+    def weighed_commits(self, pull: int) -> tuple[WeighedCommit, ...]:
         """The commits of a pull request, oldest first."""
         return tuple(
-            PullCommit(
+            WeighedCommit(
                 sha=answers.text(one, "sha"),
                 message=answers.text(one, "commit", "message"),
                 author=_account(answers.part(one, "author")),

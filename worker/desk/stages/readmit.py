@@ -53,7 +53,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             events = _allowed(kit, run, reader, earlier, last.config.roles)
             threads = _threads(reader, view.number, events)
             files = reader.pull_files(view.number)
-            commits = reader.contributions(view.number)
+            commits = reader.pull_commits(view.number)
         revision = Revision(
             view.number,
             threads,

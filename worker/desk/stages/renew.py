@@ -97,7 +97,7 @@ def _moved_on(kit: DeskKit, run: Run, head: str) -> Run:
         )
     ours = made_here(kit.history(run))
     with kit.read(run) as reader:
-        people = by_people(reader.contributions(run.publication.pull), ours)
+        people = by_people(reader.pull_commits(run.publication.pull), ours)
     heads = (*run.heads, head)
     return replace(run, heads=heads, people=people, verdict=None).moved(Signal.MOVED)
 
