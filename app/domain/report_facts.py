@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.domain import doctor
 from app.domain.edit import Delta
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
@@ -28,7 +29,8 @@ class Facts:
     end of its output on the candidate, `page` the address of the run's page, `statement` the
     SHA-256 of the signed statement's envelope, `bundle` that of the file that holds everything,
     `key` the id of the key that signed, `envelope` the envelopes themselves, one a line, which go
-    into the check run, `attached` the bundle as text, which goes there where it fits.
+    into the check run, `attached` the bundle as text, which goes there where it fits, `settings`
+    what the doctor said about the repository when the run was admitted.
     """
 
     commit: str = ""
@@ -40,6 +42,7 @@ class Facts:
     envelope: str = ""
     bundle: str = ""
     attached: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kept_facts(
@@ -61,6 +64,7 @@ def kept_facts(
         envelope=fetch(lines).decode() if lines else "",
         bundle=bundle,
         attached=attach(fetch(bundle)) if bundle else "",
+        settings=doctor.noted(entries) or {},
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from app.domain.check import Failure, Standing
 from app.domain.evidence import Finding
@@ -264,6 +266,8 @@ def _provenance(run: Run, facts: Facts) -> str:
         lines.append(
             f"configuration {code(source)} at base" if source else "no configuration file at base"
         )
+    if facts.settings:
+        lines.append(_settings(facts.settings))
     if facts.statement:
         by = f", signed by {code(facts.key)}" if facts.key else ""
         lines.append(f"signed statement, envelope {code(facts.statement)}{by}")
@@ -273,4 +277,14 @@ def _provenance(run: Run, facts: Facts) -> str:
             f"{code('patchwarrant/evidence')}. To see for yourself, without trusting this app: "
             f"{code('patchwarrant verify')} and this page's address"
         )
-    return bullets(lines, 9)
+    return bullets(lines, 10)
+
+
+def _settings(told: Mapping[str, Any]) -> str:
+    """What the doctor said about the repository's own fence and settings."""
+    amiss, unseen = (
+        ", ".join(code(str(one)) for one in told.get(name) or ()) for name in ("fails", "unseen")
+    )
+    said = f"of {told.get('points', 0)} settings of the repository "
+    said += f"these fail: {amiss}" if amiss else "none fails"
+    return said + (f"; not seen by the App: {unseen}" if unseen else "")

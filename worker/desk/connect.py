@@ -45,6 +45,12 @@ class Access:
             yield Reader(client)
 
     @contextmanager
+    def survey(self, run: Run) -> Iterator[Client]:
+        """A client for the doctor's reads."""
+        with self._client(run, Phase.DOCTOR) as client:
+            yield client
+
+    @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
         """The writes of one phase, bound to the run's repository and branch."""
         with self._client(run, phase) as client:

@@ -45,8 +45,9 @@ class DeskKit:
     when we last did (Redis ms), `heard` when an event was written; `newer_trigger` whether
     another label event of the run's issue waits, whose label is not ours to take off. `owners`
     is the operator's allow-list in lower case; empty refuses all. `bots` are ids of bots that the
-    operator lets trigger; `over_cap` says which scope of a repository's own caps on runs an hour
-    this run would exceed, "" for none, and then takes it out of the count.
+    operator lets trigger; `settings_of` gives the doctor's summary about the run's repository, {}
+    where it could not be looked at; `over_cap` says which scope of a repository's own caps on runs
+    an hour this run would exceed, "" for none, and then takes it out of the count.
     """
 
     hold: Hold
@@ -69,6 +70,7 @@ class DeskKit:
     heard: Callable[[str], int] = lambda _event: 0
     newer_trigger: Callable[[Run], bool] = lambda _run: False
     bots: frozenset[int] = frozenset()
+    settings_of: Callable[[Run], Mapping[str, Any]] = lambda _run: {}
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
 
 
