@@ -74,7 +74,7 @@ def read(names: MutableMapping[str, str]) -> Settings:
     wrong: list[str] = []
     warnings: list[str] = []
     secret = _secret(names, wrong, warnings)
-    url = names.get("PATCHWARRANT_REDIS_URL", "").strip() or REDIS_URL
+    url = _redis_url(names, wrong)
     if not _address(url):
         wrong.append(
             "PATCHWARRANT_REDIS_URL: redis://, rediss:// or unix:// is wanted, the address of the "
@@ -104,6 +104,18 @@ def read(names: MutableMapping[str, str]) -> Settings:
         bots=frozenset(map(int, _parts(bots))),
         warnings=tuple(warnings),
     )
+
+
+def _redis_url(names: MutableMapping[str, str], wrong: list[str]) -> str:
+    """The address, from a file where one is named: it may hold a password."""
+    file = names.get("PATCHWARRANT_REDIS_URL_FILE", "").strip()
+    if not file:
+        return names.get("PATCHWARRANT_REDIS_URL", "").strip() or REDIS_URL
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        wrong.append(f"PATCHWARRANT_REDIS_URL_FILE: {file} cannot be read: {type(error).__name__}")
+        return REDIS_URL
 
 
 def known(

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "watch": "worker.cli.watch",
     "key": "worker.cli.key",
     "evidence": "worker.cli.evidence",
+    "replay": "worker.runner.replaying",
     "check": "worker.local.check",
     "parse": "worker.local.parse",
     "verify": "worker.local.verify",

@@ -47,7 +47,7 @@ class Secret:
 class DeskSettings:
     """What the desk holds: App key, sealing key, signing key. `daily` in micro-dollars."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
     app_id: str
     app_key: Secret
     seal: Secret
@@ -59,7 +59,10 @@ class DeskSettings:
     lease_ms: int
     write_pause: float
     caps: Mapping[str, int]  # runs an hour by scope
+    writes_an_hour: int = 500  # of one installation; 0 is no cap
+    keep_days: int = 90  # that finished runs are kept
     sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
+    survey_seconds: float = 3600  # between two looks for labelled issues that nobody told of
     intake: str = "webhook"
     poll_seconds: float = 5
     bots: frozenset[int] = frozenset()  # ids of bots that may trigger
@@ -69,7 +72,7 @@ class DeskSettings:
 class RunnerSettings:
     """What the runner holds: the model key, object stores, the sandbox's socket."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
     model: str
     model_url: str
     model_key: Secret
@@ -80,6 +83,7 @@ class RunnerSettings:
     daily: int
     workers: int
     lease_ms: int
+    keep_days: int = 90  # that an unused object store is kept
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,15 @@ class SandboxSettings:
 class OperatorSettings:
     """What the operator's commands need: the ledger alone."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """What a replay needs: the ledger, and the runner's object stores."""
+
+    redis_url: str = field(repr=False)
+    stores: Path
 
 
 @dataclass(frozen=True)
@@ -276,8 +288,16 @@ def environment() -> MutableMapping[str, str]:
 
 
 def redis_url(door: Door) -> str:
-    """The address, which is never repeated: it may hold a password."""
+    """The address, from a file where one is named; it is never repeated: it may hold a password."""
+    file = door.text("PATCHWARRANT_REDIS_URL_FILE", "")
     value = door.text("PATCHWARRANT_REDIS_URL", REDIS_URL)
+    if file:
+        try:
+            value = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            door.missing.append(
+                f"PATCHWARRANT_REDIS_URL_FILE: {file} cannot be read: {type(error).__name__}"
+            )
     if not _redis(value):
         door.missing.append(
             "PATCHWARRANT_REDIS_URL: redis://HOST:6379/0, rediss://… or unix:///path/to/socket "
@@ -304,6 +324,13 @@ def _web(url: str) -> bool:
 
 def operator(door: Door) -> OperatorSettings:
     made = OperatorSettings(redis_url(door))
+    door.close()
+    return made
+
+
+def replay(door: Door) -> ReplaySettings:
+    state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    made = ReplaySettings(redis_url(door), state / "stores")
     door.close()
     return made
 
@@ -339,6 +366,9 @@ def desk(door: Door) -> DeskSettings:
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
         write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
+        writes_an_hour=door.whole("PATCHWARRANT_WRITES_PER_HOUR", 500, least=0),
+        survey_seconds=door.number("PATCHWARRANT_SURVEY_SECONDS", 3600),
+        keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
         sweep_seconds=door.number("PATCHWARRANT_SWEEP_SECONDS", 60),
         intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
         poll_seconds=door.number("PATCHWARRANT_POLL_SECONDS", 5),
@@ -409,6 +439,7 @@ def runner(door: Door) -> RunnerSettings:
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=door.whole("PATCHWARRANT_RUNNER_WORKERS", 2, most=WORKERS),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
+        keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
     )
     door.forget("ANTHROPIC_")  # its SDK would take an address or headers from there
     door.close()

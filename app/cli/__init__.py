@@ -16,6 +16,7 @@ WORDS = {
     "parse": "show what a check's log is understood to say",
     "verify": "examine evidence without trusting who made it",
     "evidence": "write out the evidence of one run, after looking at its journal",
+    "replay": "work a run's journal again, without model and network, to the same tree",
     "status": "list the newest runs",
     "watch": "follow one run as it happens",
     "cancel": "ask a run to end",
@@ -34,6 +35,7 @@ ARGUMENTS = {
     "sandbox": "[--strict]",
     "watch": "[RUN]",
     "cancel": "RUN",
+    "replay": "RUN",
     "key": "seal FILE | key signing FILE",
 }
 SPEAK = frozenset(

@@ -19,6 +19,7 @@ class Phase(StrEnum):
     EXAMINE = "examine"  # live reads about somebody else's pull request and where it parted
     LOOK = "look"  # live reads for a command or a nudge: pull requests too
     STATUS = "status"  # reaction, labels, comments on the issue
+    SURVEY = "survey"  # live listing of labelled issues that nobody told us of
     FETCH = "fetch"  # the runner's one read-only token, for git over HTTPS
     GIT = "git"  # blobs, tree, commit, the one ref
     PULL = "pull"  # the draft pull request
@@ -64,6 +65,8 @@ def _send(method: str, path: str, permission: str, *sends: str) -> Call:
 CALLS: dict[str, Call] = {
     "repository": _get("", METADATA),
     "role": _get("/collaborators/{username}/permission", METADATA),
+    "labelled": _get("/issues", "issues", "labels", "state", *_PAGES),
+    "issue_events": _get("/issues/{number}/events", "issues", *_PAGES),
     "issue": _get("/issues/{number}", "issues"),
     "comment": _get("/issues/comments/{comment}", "issues"),
     "ref": _get("/git/ref/heads/{branch}", "contents"),
@@ -138,6 +141,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "react",
         "react_comment",
     ),
+    Phase.SURVEY: ("labelled", "issue_events"),
     Phase.FETCH: (),
     Phase.GIT: (
         "ref",

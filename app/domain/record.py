@@ -18,6 +18,11 @@ DUE = "pw:due"  # sorted set: run id -> wake time in Redis milliseconds
 RUNS = "pw:runs"  # sorted set: run id -> when it was opened, Redis milliseconds
 EVENTS_OPEN = "pw:events:open"  # sorted set: event key without outcome -> when it was written
 PAUSED = "pw:paused"
+LEAVING = "pw:leaving"  # sorted set: installation that was removed -> when we were told, Redis ms
+STORES = "pw:stores"  # sorted set: repository id whose object store has to go -> since when
+PROBE = "pw:probe"
+EVENT_SECONDS = 7 * 86_400  # that an event without a run is kept: it may be delivered again
+STORES_SECONDS = 30 * 86_400
 MEMORY_SECONDS = 14 * 86_400  # that a measurement is kept for other runs
 BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
@@ -46,6 +51,11 @@ def issue_key(repository: int, issue: int) -> str:
     return f"pw:issue:{repository}:{issue}"
 
 
+def issue_prefix() -> str:
+    """Before `<repository>:<issue>` in `issue_key`."""
+    return "pw:issue:"
+
+
 def journal_key(run: str) -> str:
     return f"pw:journal:{run}"
 
@@ -63,6 +73,16 @@ def blob_key(digest: str) -> str:
     return f"pw:blob:{digest}"
 
 
+def held_key(run: str) -> str:
+    """Set: what a run keeps, `b:` with a blob's digest, `m:` with a memory's name."""
+    return f"pw:held:{run}"
+
+
+def holders_key(digest: str) -> str:
+    """Set: the runs that keep a blob; it goes with the last one."""
+    return f"pw:holders:{digest}"
+
+
 def memory_key(name: str) -> str:
     """A measurement that other runs may use; a cache, so it goes by itself."""
     return f"pw:memory:{name}"
@@ -76,6 +96,11 @@ def spend_key(day: str) -> str:
 def cap_key(scope: str) -> str:
     """Sorted set: event key -> when it was counted, of one scope's runs within an hour."""
     return f"pw:cap:{scope}"
+
+
+def pace_key(installation: int) -> str:
+    """Hash: when an installation's next write may be sent, and until when GitHub limits it."""
+    return f"pw:pace:{installation}"
 
 
 def edited_key(repository: int, issue: int) -> str:
@@ -119,6 +144,16 @@ def polled_key() -> str:
 
 def leader_key(role: str) -> str:
     return f"pw:leader:{role}"
+
+
+def rows_of_run(run: str) -> tuple[str, ...]:
+    """The rows that go when a run is forgotten, besides its blobs and its event."""
+    return (run_key(run), journal_key(run), intents_key(run), held_key(run))
+
+
+def rows_of_change(change: str) -> tuple[str, ...]:
+    """The rows that go with the last run of a Change."""
+    return (change_key(change),)
 
 
 class Kept(StrEnum):

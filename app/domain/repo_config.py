@@ -17,6 +17,7 @@ from typing import Any
 
 from app.domain.budget import Limits
 from app.domain.check import PARSERS, Check, Tier
+from app.domain.ci import CiMode
 from app.domain.config_values import CONFIG_PATH as CONFIG_PATH
 from app.domain.config_values import ConfigError as ConfigError
 from app.domain.config_values import (
@@ -41,6 +42,7 @@ from app.domain.environment_config import (
     read_services,
     read_setup,
 )
+from app.domain.pull_request_config import AS_USUAL, PullRequestConfig, read_pull_request
 
 TESTS = "{tests}"  # the item of a selector that stands for the test ids
 
@@ -114,6 +116,8 @@ class RepoConfig:
     egress: tuple[str, ...] = ()
     plan_approval: bool = False
     roles: Roles = Roles()
+    pull_request: PullRequestConfig = AS_USUAL
+    ci: CiMode = CiMode.AUTO
     caps: dict[str, int] | None = None  # runs an hour by scope, below the operator's
     bots: tuple[int, ...] = ()  # ids of bots that may trigger, of those that the operator allows
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
@@ -135,6 +139,8 @@ KEYS = (
     "egress",
     "plan_approval",
     "roles",
+    "pull_request",
+    "ci",
     "caps",
     "bots",
 )
@@ -172,9 +178,7 @@ NOT_YET = (
     "mode",
     "approval",
     "publish",
-    "ci",
     "ready",
-    "pull_request",
 )
 
 _KEY_LINE = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
@@ -202,6 +206,8 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
+        ci=CiMode(one_of(mapping.get("ci", CiMode.AUTO), "ci", tuple(CiMode))),
+        pull_request=read_pull_request(mapping.get("pull_request", {})),
         caps=_caps(mapping["caps"]) if "caps" in mapping else None,
         bots=_bots(mapping.get("bots", ())),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),

@@ -42,6 +42,16 @@ def refused(person: Person, role: str, said: str, needs: str) -> str:
     )
 
 
+def label_again(person: Person) -> str:
+    """For a label that we were never told of, on an issue whose text may be another by now."""
+    who = mention(person) if person.id else ""
+    return (
+        f"{who}this issue carries `agent:fix`, and GitHub could not tell me when that was set. "
+        "Something happened here since, so I cannot know which text was meant, and the label was "
+        "taken off. Somebody with write access sets it again to start."
+    )
+
+
 def persons_only(person: Person, said: str) -> str:
     return (
         f"{mention(person)}`/agent {said}` is for people: a bot may ask for a run, and steers and "

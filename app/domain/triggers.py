@@ -19,6 +19,7 @@ from app.domain.event import Event, EventKind, Ignored, Person, Repository
 LABEL = "agent:fix"
 RUNNING = "agent:running"
 OPENED = "issues.opened"
+FOUND = "found"  # by looking, not by being told
 ONE_ACT = timedelta(seconds=10)
 NO_PERSON = "the sender is not a person"
 OURS = frozenset({LABEL, RUNNING})  # labels whose removal ends a run
@@ -278,8 +279,9 @@ def _labeled(
 
 def one_act(first: Event, second: Event) -> bool:
     """Whether two events tell of one act of one person: an issue opened with our label is told as
-    `opened` and as `labeled`, whose times may be seconds apart."""
-    if first.key == second.key or (first.told == OPENED) is (second.told == OPENED):
+    `opened` and as `labeled`, whose times may be seconds apart; what was found may be told late."""
+    ways = {first.told, second.told}
+    if first.key == second.key or len(ways) == 1 or not ways & {OPENED, FOUND}:
         return False
     same = all(
         one.kind is EventKind.ISSUE_LABELED and one.label.lower() == LABEL

@@ -408,7 +408,7 @@ def test_a_redis_that_may_forget_gets_no_promise(
         with serving(Receiver(Webhook(SECRET, strict), strict, None)) as port:
             status, answer = post(port, GOOD)
             assert status == 503
-            assert f"`{name} " in answer["error"]
+            assert f"`{name}` is no" in answer["error"]
         with serving(Receiver(Webhook(SECRET, loose), loose, None)) as port:
             assert post(port, GOOD)[0] == 202
             assert get(port, "/readyz")[0] == 200

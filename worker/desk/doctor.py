@@ -28,9 +28,10 @@ from worker.attest.keys import line_of
 from worker.attest.signing import KeyUnusable, Signer
 from worker.attest.verify import public_key
 from worker.config_file import config_of, load
-from worker.desk.github import survey
+from worker.desk.github import sight
 from worker.desk.github.auth import App, KeyProblem, load_key
-from worker.desk.github.http import Client, Pace
+from worker.desk.github.http import Client
+from worker.desk.pace import AlonePace
 
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9._-]{1,100})")
 MARKS = {Standing.HOLDS: "holds", Standing.FAILS: "FAILS", Standing.UNSEEN: "cannot be seen"}
@@ -70,15 +71,15 @@ def unseen() -> Facts:
 
 def around(app: App | None, found: settings.DoctorSettings, owner: str, name: str) -> Facts:
     """What the App itself knows about its place in one repository; the rest is unseen."""
-    none = survey.unseen_by_app()
+    none = sight.unseen_by_app()
     installation = (
         none
         if app is None
-        else survey.seen(lambda: survey.installation_facts(app, owner, name), OPERATOR)
+        else sight.seen(lambda: sight.installation_facts(app, owner, name), OPERATOR)
     )
     return Facts(
-        app=none if app is None else survey.seen(lambda: survey.app_facts(app), OPERATOR),
-        hook=none if app is None else survey.seen(lambda: survey.hook_facts(app), OPERATOR),
+        app=none if app is None else sight.seen(lambda: sight.app_facts(app), OPERATOR),
+        hook=none if app is None else sight.seen(lambda: sight.hook_facts(app), OPERATOR),
         installation=installation,
         repository=Unseen("the App is not installed here"),
         rulesets=Unseen("the App is not installed here"),
@@ -134,7 +135,7 @@ def repository_id(app: App, installation: int, owner: str, name: str) -> int:
     try:
         token = Token(secret, Repository(0, owner, name), {}, 0, app.clock())
         with _client(token, Phase.DOCTOR, app.api_url) as client:
-            return survey.repository_facts(client)[0]
+            return sight.repository_facts(client)[0]
     finally:
         app.revoke(secret)
 
@@ -142,7 +143,7 @@ def repository_id(app: App, installation: int, owner: str, name: str) -> int:
 def looked(client: Client, facts: Facts, *, admin: bool) -> Facts:
     """`facts` with all that this client may see of its repository."""
     who = ADMIN
-    pair = survey.seen(lambda: survey.repository_facts(client), who)
+    pair = sight.seen(lambda: sight.repository_facts(client), who)
     if isinstance(pair, Unseen):
         return replace(facts, repository=pair, rulesets=pair, branch=pair, files=pair)
     told = pair[1]
@@ -150,16 +151,16 @@ def looked(client: Client, facts: Facts, *, admin: bool) -> Facts:
     return replace(
         facts,
         repository=told,
-        rulesets=survey.seen(lambda: survey.ruleset_facts(client, own=not admin), who),
-        branch=survey.seen(lambda: survey.branch_facts(client, branch, admin=admin), who),
-        actions=survey.seen(lambda: survey.actions_facts(client), who) if admin else facts.actions,
-        files=survey.seen(lambda: survey.file_facts(client, branch, config_of, load), who),
+        rulesets=sight.seen(lambda: sight.ruleset_facts(client, own=not admin), who),
+        branch=sight.seen(lambda: sight.branch_facts(client, branch, admin=admin), who),
+        actions=sight.seen(lambda: sight.actions_facts(client), who) if admin else facts.actions,
+        files=sight.seen(lambda: sight.file_facts(client, branch, config_of, load), who),
     )
 
 
 @contextmanager
 def _client(token: Token, phase: Phase, api_url: str) -> Iterator[Client]:
-    pace = Pace(0, time.monotonic, time.sleep)
+    pace = AlonePace(0, time.monotonic, time.sleep)
     with Client(token, phase, "", api_url, pace) as client:
         yield client
 

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 def nudged(event: Event, desk: EventDesk) -> None:
     """Look again at what the nudge may be about; runs that may not go on are asked to end."""
     outcome = "nothing"
+    if event.told == "installation.deleted":
+        desk.ledger.leaves(event.installation)
     if event.told == "issues.edited":
         desk.ledger.edited(event.repository.id, event.issue, event.updated_at, event.sender.login)
         outcome = "edit noted"

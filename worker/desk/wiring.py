@@ -7,7 +7,8 @@ import logging
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,6 +19,8 @@ from app.domain.budget import Limits
 from app.domain.doctor import Unseen, summary
 from app.domain.doctor_rules import examine as examine_settings
 from app.domain.errors import Fault, Fenced, Halt
+from app.domain.event import Repository
+from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
@@ -33,11 +36,15 @@ from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
+from worker.desk.github.survey import installations, repositories
 from worker.desk.kit import DeskKit, counted
 from worker.desk.missed import Redeliver
+from worker.desk.overdue import Overdue
+from worker.desk.pace import LONGEST_MS
 from worker.desk.polling import Poll
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
+from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
@@ -47,10 +54,12 @@ from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
+from worker.store import retention
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
+from worker.store.pacing import Pacing
 from worker.store.sealing import Seal
 from worker.store.turns import Turns
 
@@ -59,6 +68,7 @@ CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
 LOOK_MS = 3_600_000  # between two looks at one repository's settings, for the evidence
+TIDY = 300.0  # seconds between two looks for what is past its days
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 log = logging.getLogger(__name__)
@@ -80,8 +90,8 @@ class Desk:
         """The stages for one held run."""
         kit = DeskKit(
             hold=hold,
-            read=self.access.read,
-            write=self.access.write,
+            read=partial(self.access.read, own=hold.own),
+            write=partial(self.access.write, own=hold.own),
             event=self.ledger.event,
             config_of=config_of,
             statements=statements,
@@ -136,7 +146,7 @@ class Desk:
         if not turns.take(token := secrets.token_hex(8), key):
             return  # whoever has the turn rings for this one
         try:
-            run_id = self._handled(key)
+            run_id = handle_event(key, self.front())
         finally:
             waiting = turns.passed(token)
             if waiting:
@@ -149,8 +159,9 @@ class Desk:
             return
         self.carrier().carry(run_id)
 
-    def _handled(self, key: str) -> str | None:
-        desk = EventDesk(
+    def front(self) -> EventDesk:
+        """What every event is given."""
+        return EventDesk(
             ledger=self.ledger,
             write=self.access.write,
             new_run_id=lambda: secrets.token_hex(6),
@@ -161,7 +172,12 @@ class Desk:
             bots=self.held.bots,
             own=self._own,
         )
-        return handle_event(key, desk)
+
+    @contextmanager
+    def repositories(self, installation: int) -> Iterator[Iterator[Repository]]:
+        """The repositories of an installation, as long as the block lasts."""
+        with self.tokens.survey(installation, self.app.mint_survey) as held:
+            yield repositories(self.app, held.token.secret)
 
     def _settings_of(self, hold: LedgerHold, run: Run) -> Mapping[str, Any]:
         """See `DeskKit.settings_of`; looked at once an hour for each repository."""
@@ -170,7 +186,7 @@ class Desk:
         if known is not None and now - int(known["at"]) < LOOK_MS:
             return dict(known["summary"])
         try:
-            with self.access.survey(run) as client:
+            with self.access.client(run, Phase.DOCTOR, hold.own) as client:
                 facts = doctor.looked(client, doctor.unseen(), admin=False)
             if isinstance(facts.repository, Unseen):
                 return {}
@@ -242,6 +258,8 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     }
     bodies["keeper"] = partial(_keep, held, key)
     bodies["progress"] = partial(_show, held, key)
+    if held.intake != "webhook":
+        bodies["poller"] = partial(_listen_in, held, key)
     bodies["sweeper"] = partial(_sweep, held, key)
     supervise(bodies)
     return 0
@@ -267,6 +285,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
+        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
     )
     return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
 
@@ -293,7 +312,11 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Tokens of phases that are over, of processes that died."""
         desk.tokens.revoke_leftovers(ledger.now(), partial(_fetches, ledger))
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
+    def past(ledger: Ledger, _bell: Bell) -> None:
+        """Finished runs past the days that they are kept."""
+        retention.expire(ledger, held.keep_days * 86_400_000)
+
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, every(TIDY, past))
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -308,7 +331,7 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
     def shown(ledger: Ledger, _bell: Bell) -> None:
         for run_id in ledger.runs_without_end():
-            run = ledger.run(run_id)
+            run = ledger.readable(run_id)
             if run is not None:
                 progress(run)
         progress.settle()
@@ -317,30 +340,45 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 
 def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own as well: what GitHub could not deliver is looked for once a minute.
-    With `intake: poll` or `both` it is read from GitHub's own list instead, every few seconds."""
+    """A process of its own as well: looks for what GitHub could not deliver, unless its list is
+    read anyway, and for labelled issues that nobody told of."""
     desk = _desk(held, key)
-    if held.intake != "webhook":
-        poll = _poll(desk)
-
-        def polled(_ledger: Ledger, _bell: Bell) -> None:
-            poll()
-
-        lead(
-            f"{Role.DESK}-poller",
-            partial(connect, held.redis_url),
-            every(held.poll_seconds, polled),
-        )
     redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
+    survey = Overdue(
+        desk.ledger,
+        desk.front(),
+        partial(installations, desk.app),
+        desk.repositories,
+        desk.access.client,
+    )
+
+    removed = Removed(desk.ledger, desk.app)
+
+    def erased(_ledger: Ledger, _bell: Bell) -> None:
+        removed()
 
     def missed(_ledger: Ledger, _bell: Bell) -> None:
         redeliver()
 
-    lead(
-        f"{Role.DESK}-sweeper",
-        partial(connect, held.redis_url),
-        every(held.sweep_seconds, missed),
-    )
+    def overdue(_ledger: Ledger, _bell: Bell) -> None:
+        survey()
+
+    passes = [every(held.sweep_seconds, erased), every(held.survey_seconds, overdue)]
+    if held.intake == "webhook":
+        passes.append(every(held.sweep_seconds, missed))
+    lead(f"{Role.DESK}-sweeper", partial(connect, held.redis_url), *passes)
+
+
+def _listen_in(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """With `intake: poll` or `both`: deliveries are read from GitHub's own list every few
+    seconds."""
+    poll = _poll(_desk(held, key))
+
+    def polled(_ledger: Ledger, _bell: Bell) -> None:
+        poll()
+
+    passes = every(held.poll_seconds, polled)
+    lead(f"{Role.DESK}-poller", partial(connect, held.redis_url), passes)
 
 
 def _poll(desk: Desk) -> Poll:

@@ -10,7 +10,9 @@ from typing import Any
 from app.domain import scripts
 from app.domain.record import (
     INBOX,
+    LEAVING,
     PAUSED,
+    STORES,
     answer_key,
     leader_key,
     mark_key,
@@ -105,6 +107,24 @@ class Exchange:
 
     def set_mark(self, name: str, at: int) -> None:
         self.calls.command("SET", mark_key(name), at)
+
+    # -- installations that were removed, and what of them lies elsewhere
+
+    def leaves(self, installation: int) -> None:
+        """We were told that an installation is removed; the keeper looks and erases."""
+        self.calls.script(scripts.LEAVES, (LEAVING,), (installation,))
+
+    def stays(self, installation: int) -> None:
+        """It is there after all, or everything of it is gone."""
+        self.calls.command("ZREM", LEAVING, installation)
+
+    def leaving(self) -> list[int]:
+        """Installations that are said to be removed."""
+        return [int(one) for one in self.calls.command("ZRANGE", LEAVING, 0, -1)]
+
+    def stores_to_go(self) -> list[int]:
+        """Repositories whose object stores have to go, wherever a runner has one."""
+        return [int(one) for one in self.calls.command("ZRANGE", STORES, 0, -1)]
 
     # -- deliveries that were read from GitHub's own list
 

@@ -29,11 +29,9 @@ HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings
 TRIGGERS = 200  # open events that are looked through for a newer trigger
 RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
 
-NUDGE = "nudge:"
-NUDGE_SECONDS = 7 * 86_400
-
 EVENTS = record.event_key("")
 RUNS = record.run_key("")
+_ROLES, _STATES = frozenset(Role), frozenset(State)
 CHANGES = record.change_key("")
 SPEND = record.spend_key("")
 
@@ -84,9 +82,7 @@ class Ledger(Exchange):
     def event_done(self, key: str, outcome: str) -> None:
         """Nobody needs to handle this event again; the first outcome stays."""
         keys = (record.event_key(key), record.EVENTS_OPEN)
-        self.calls.script(scripts.EVENT_DONE, keys, (key, outcome))
-        if key.startswith(NUDGE):  # kept only as long as it may be delivered again
-            self.calls.command("EXPIRE", record.event_key(key), NUDGE_SECONDS)
+        self.calls.script(scripts.EVENT_DONE, keys, (key, outcome, record.EVENT_SECONDS))
 
     # -- runs
 
@@ -126,6 +122,8 @@ class Ledger(Exchange):
                 ),
             )
             outcome, *rest = (part.decode() for part in answer)
+            if outcome == "newer":
+                codec.guard(rest[0], f"the Change of issue {run.issue}")
             if outcome == "missing":
                 raise Missing(f"there is no event {event_key} in the ledger to open a run for")
             if outcome != "again":
@@ -158,13 +156,17 @@ class Ledger(Exchange):
         ids = self.calls.command("ZREVRANGE", record.RUNS, 0, limit - 1)
         found = []
         for run_id in ids:
-            try:
-                run = self.run(run_id.decode())
-            except codec.NewerSchema:
-                continue
+            run = self.readable(run_id.decode())
             if run is not None:
                 found.append(run)
         return found
+
+    def readable(self, run_id: str) -> Run | None:
+        """The run as `run` gives it; None also for a row that a newer version wrote."""
+        try:
+            return self.run(run_id)
+        except codec.NewerSchema:
+            return None
 
     def runs_without_end(self) -> list[str]:
         """Ids of runs that have not ended and told so, by wake time."""
@@ -228,6 +230,7 @@ class Ledger(Exchange):
                 run.id,
                 SPEND,
                 int(run.state in ENDS),
+                record.SCHEMA,
             ),
         )
         return replace(lease, run=run, rev=int(answer))
@@ -267,6 +270,7 @@ class Ledger(Exchange):
     def answer(self, run_id: str, event_key: str, text: str) -> bool:
         """Hand a run that waits for an answer its answer (`text` goes into its journal as a note
         `{"answer", "event"}`) and make it due now; False when it does not wait for one."""
+        self.run(run_id)  # a row of a newer version is not answered from here
         entry = codec.encode({"answer": text, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.ANSWER, Kept.NOTE, entry)
@@ -275,6 +279,7 @@ class Ledger(Exchange):
     def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool:
         """Let a run that waits for its plan's approval go on with the plan of that hash; False
         when it does not wait for one."""
+        self.run(run_id)
         entry = codec.encode({"approved": digest, "by": by, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.PLAN, Kept.NOTE, entry)
@@ -307,7 +312,7 @@ class Ledger(Exchange):
     def newer_trigger(self, run: Run) -> bool:
         """Whether a label event of the run's issue other than its own waits to be handled."""
         for key in self.unhandled_events(TRIGGERS):
-            event = self.event(key) if key != run.event else None
+            event = self._told(key) if key != run.event else None
             if (
                 event is not None
                 and event.kind is EventKind.ISSUE_LABELED
@@ -315,6 +320,12 @@ class Ledger(Exchange):
             ):
                 return True
         return False
+
+    def _told(self, key: str) -> Event | None:
+        try:
+            return self.event(key)
+        except codec.NewerSchema:
+            return None
 
     def wake(self, run_id: str, again_ms: int = RING_AGAIN) -> int:
         """Count a wake-up (for the job's id); the run is due again after `again_ms`, doubled with
@@ -329,9 +340,12 @@ class Ledger(Exchange):
         """Runs past their wake time without a live lease, longest first."""
         flat = self.calls.script(scripts.DUE, (record.DUE,), (now, limit, RUNS))
         parts = [part.decode() for part in flat]
+        found = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        # A newer version's run is rung for, too; a state that is not known here is only named.
         return [
-            Due(run_id, Role(role), State(state))
-            for run_id, role, state in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+            Due(run_id, Role(role), State(state) if state in _STATES else state)
+            for run_id, role, state in found
+            if role in _ROLES
         ]
 
     def journal(self, run_id: str) -> list[JournalEntry]:

@@ -56,11 +56,12 @@ class Opened:
 
 
 class Due(NamedTuple):
-    """A run past its wake time, the role that owns its state, and the state."""
+    """A run past its wake time, the role that owns its state, and the state (plain text where a
+    newer version named one that is not known here)."""
 
     run_id: str
     role: Role
-    state: State
+    state: State | str
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
             {"metadata": "read", "contents": "read", "pull_requests": "read"},
         ),
         (Phase.STATUS, {"metadata": "read", "issues": "write"}),
+        (Phase.SURVEY, {"metadata": "read", "issues": "read"}),
         (Phase.FETCH, {"metadata": "read", "contents": "read"}),
         (Phase.GIT, {"metadata": "read", "contents": "write"}),
         (Phase.PULL, {"metadata": "read", "pull_requests": "write"}),

@@ -12,6 +12,7 @@ import pytest
 from app.domain.budget import Limits
 from app.domain.check import Tier
 from app.domain.environment_config import FIXER_KEYS, SERVICE_KEYS, SETUP_KEYS
+from app.domain.pull_request_config import PULL_REQUEST_KEYS
 from app.domain.repo_config import (
     CAPS_KEYS,
     CHECK_KEYS,
@@ -295,6 +296,7 @@ def test_the_schema_has_exactly_the_keys_that_are_read() -> None:
     assert tuple(properties["paths"]["properties"]) == PATHS_KEYS
     assert tuple(properties["evidence"]["properties"]) == EVIDENCE_KEYS
     assert tuple(properties["roles"]["properties"]) == ROLES_KEYS
+    assert tuple(properties["pull_request"]["properties"]) == PULL_REQUEST_KEYS
     assert tuple(properties["caps"]["properties"]) == CAPS_KEYS
     assert tuple(properties["limits"]["properties"]) == tuple(LIMIT_RANGES)
     assert tuple(properties["setup"]["oneOf"][1]["properties"]) == SETUP_KEYS
@@ -322,6 +324,7 @@ def test_every_key_stands_on_the_page() -> None:
         *(f"paths.{key}" for key in PATHS_KEYS),
         *(f"evidence.{key}" for key in EVIDENCE_KEYS),
         *(f"roles.{key}" for key in ROLES_KEYS),
+        *(f"pull_request.{key}" for key in PULL_REQUEST_KEYS),
         *(f"caps.{key}" for key in CAPS_KEYS),
         *(f"limits.{key}" for key in LIMIT_RANGES),
         *(f"setup.{key}" for key in SETUP_KEYS),

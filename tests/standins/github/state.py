@@ -88,6 +88,17 @@ class Label:
 
 
 @dataclass(slots=True)
+class LabelAct:
+    """A label that was put on or taken off, as the issue's events tell it."""
+
+    id: int
+    event: str
+    by: Actor
+    label: Label
+    created_at: datetime
+
+
+@dataclass(slots=True)
 class Reaction:
     id: int
     user: Account
@@ -171,6 +182,7 @@ class Issue:
     assignees: list[Account] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     reactions: list[Reaction] = field(default_factory=list)
+    acts: list[LabelAct] = field(default_factory=list)
     pull: Pull | None = None
 
 

@@ -171,6 +171,38 @@ class App:
         assert token is not None
         return token
 
+    def mint_survey(self, installation: int) -> Token:
+        """The one token for a whole installation: it can list the repositories and nothing else.
+
+        Raises `Halt(INSTALLATION)`, `IntegrityError` (and revokes) where it could do more.
+        """
+        minted, asked = self.clock(), {"metadata": "read"}
+        path = f"/app/installations/{int(installation)}/access_tokens"
+        try:
+            data = self.call("POST", path, {"permissions": asked}).data
+        except Refused as refusal:
+            raise _no_installation(refusal) from refusal
+        granted = _of(data, "permissions")
+        amiss = surplus(asked, granted if isinstance(granted, dict) else {})
+        secret, expires = _of(data, "token"), _moment(_of(data, "expires_at"))
+        if amiss or expires is None or not isinstance(secret, str):
+            self.revoke(secret)
+            raise IntegrityError(f"GitHub granted another token than was asked for: {amiss}")
+        return Token(secret, Repository(0, "", ""), asked, expires, minted)
+
+    def as_installation(
+        self, secret: str, method: str, path: str, ask: Mapping[str, str | int]
+    ) -> Answer:
+        """A read with an installation's token. Raises `Unavailable`, `Refused`."""
+        with Wire(f"token {secret}", self.api_url) as wire:
+            try:
+                answer = wire.send(method, path, ask=ask)
+            except Uncertain as lost:
+                raise Unavailable(str(lost)) from lost
+        if answer.status >= 300:
+            raise fault(answer, writes=False, what=f"{method} {path}")
+        return answer
+
     def revoke(self, secret: object) -> None:
         """End a token. One that is no longer known is ended already. Raises `Unavailable`."""
         if not isinstance(secret, str) or not secret:

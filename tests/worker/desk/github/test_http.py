@@ -27,9 +27,10 @@ from app.domain.event import Repository
 from app.domain.permissions import CALLS, PHASES, Phase
 from app.domain.ports import FileWrite, Token
 from tests.worker.desk.clock import Clock
-from worker.desk.github.http import Client, Pace
+from worker.desk.github.http import Client
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
+from worker.desk.pace import AlonePace
 
 API = "http://api.test"
 BRANCH = "agent/issue-7-abc"
@@ -48,7 +49,7 @@ def client(
 ) -> Client:
     clock = clock or Clock()
     token = Token("ghs_secret", Repository(5, "acme", name), {}, 0, clock.seconds - age)
-    return Client(token, phase, branch, API, Pace(gap, clock, clock.sleep))
+    return Client(token, phase, branch, API, AlonePace(gap, clock, clock.sleep))
 
 
 @pytest.fixture
