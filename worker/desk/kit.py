@@ -47,9 +47,10 @@ class DeskKit:
     is the operator's allow-list in lower case; empty refuses all. `history` gives the runs of a
     run's Change, oldest first, `tell_oneself` writes an event that a live read made known;
     `waiting` are the event keys of review comments that wait for the Change's next run, `taken`
-    says that one took them up. `bots` are ids of bots that the operator lets trigger; `over_cap`
-    says which scope of a repository's own caps on runs an hour this run would exceed, "" for
-    none, and then takes it out of the count.
+    says that one took them up. `bots` are ids of bots that the operator lets trigger;
+    `settings_of` gives the doctor's summary about the run's repository, {} where it could not be
+    looked at; `over_cap` says which scope of a repository's own caps on runs an hour this run would
+    exceed, "" for none, and then takes it out of the count.
     """
 
     hold: Hold
@@ -74,6 +75,7 @@ class DeskKit:
     taken: Callable[[str, Sequence[str]], None] = lambda _change, _events: None
     newer_trigger: Callable[[Run], bool] = lambda _run: False
     bots: frozenset[int] = frozenset()
+    settings_of: Callable[[Run], Mapping[str, Any]] = lambda _run: {}
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
     history: Callable[[Run], Sequence[Run]] = lambda _run: ()
     tell_oneself: Callable[[Event], object] = lambda _event: None

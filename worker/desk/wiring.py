@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import gc
+import logging
 import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
-from app.domain.errors import Fault
+from app.domain.doctor import Unseen, summary
+from app.domain.doctor_rules import examine as examine_settings
+from app.domain.errors import Fault, Fenced, Halt
 from app.domain.event import Repository
+from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
@@ -26,6 +31,7 @@ from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
+from worker.desk import doctor
 from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
@@ -68,10 +74,13 @@ from worker.store.turns import Turns
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+LOOK_MS = 3_600_000  # between two looks at one repository's settings, for the evidence
 TIDY = 300.0  # seconds between two looks for what is past its days
 SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
 SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,7 @@ class Desk:
             taken=self.ledger.taken,
             bots=self.held.bots,
             over_cap=self._over_cap,
+            settings_of=partial(self._settings_of, hold),
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
         )
@@ -212,6 +222,33 @@ class Desk:
         """The repositories of an installation, as long as the block lasts."""
         with self.tokens.survey(installation, self.app.mint_survey) as held:
             yield repositories(self.app, held.token.secret)
+
+    def _settings_of(self, hold: LedgerHold, run: Run) -> Mapping[str, Any]:
+        """See `DeskKit.settings_of`; looked at once an hour for each repository."""
+        name, now = f"doctor:{run.repository.id}", self.ledger.now()
+        known = hold.recall(name)
+        if known is not None and now - int(known["at"]) < LOOK_MS:
+            return dict(known["summary"])
+        try:
+            with self.access.client(run, Phase.DOCTOR, hold.own) as client:
+                facts = doctor.looked(client, doctor.unseen(), admin=False)
+            if isinstance(facts.repository, Unseen):
+                return {}
+            beside = doctor.around(
+                self.app, settings.doctor_of(self.held), run.repository.owner, run.repository.name
+            )
+        except Fenced:
+            raise
+        except (Fault, Halt) as no:
+            log.info("the settings of %s were not looked at: %s", run.repository.full_name, no)
+            return {}
+        seen = replace(
+            beside, repository=facts.repository, rulesets=facts.rulesets, branch=facts.branch,
+            files=facts.files,
+        )  # fmt: skip
+        found = summary(examine_settings(seen))
+        hold.remember(name, {"at": now, "summary": found})
+        return found
 
     def _own(self) -> str:
         """The login of the App's own bot, from GitHub; asked only where a bot is allowed at all."""
