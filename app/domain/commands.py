@@ -38,6 +38,9 @@ class Word(StrEnum):
 
 
 ALIASES = {"stop": Word.CANCEL}
+# Words that a bot may say where it is allowed at all: those that open a run, whose admission asks
+# the repository's own configuration. A bot approves, steers and publishes nothing.
+FOR_BOTS = frozenset({Word.FIX, Word.PLAN, Word.EXPLAIN, Word.VERIFY, Word.RETRY})
 # Words that a person who may triage may say; every other one needs write access.
 TRIAGE = frozenset({Word.STATUS, Word.EXPLAIN, Word.HELP})
 

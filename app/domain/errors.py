@@ -30,6 +30,7 @@ class Reason(StrEnum):
     REFUSED_OWNER = "refused-owner"
     REFUSED_ISSUE = "refused-issue"
     REFUSED_PAUSED = "refused-paused"
+    REFUSED_CAP = "refused-cap"
     CONFIG_ERROR = "config-error"
     EMPTY_REPOSITORY = "empty-repository"
     BASE_LOST = "base-lost"

@@ -24,6 +24,8 @@ class Phase(StrEnum):
     GIT = "git"  # blobs, tree, commit, the one ref
     PULL = "pull"  # the draft pull request
     EVIDENCE = "evidence"  # the check run
+    DOCTOR = "doctor"  # live reads of what fences the App and what runs on its branches
+    INSPECT = "inspect"  # the same with a person's own token; never minted for the App
 
 
 READ = "read"
@@ -69,6 +71,13 @@ CALLS: dict[str, Call] = {
     "comment": _get("/issues/comments/{comment}", "issues"),
     "ref": _get("/git/ref/heads/{branch}", "contents"),
     "file": _get("/contents/{path}", "contents", "ref"),
+    "branch": _get("/branches/{branch}", "contents"),
+    "branch_rules": _get("/rules/branches/{branch}", METADATA, *_PAGES),
+    "rulesets": _get("/rulesets", METADATA, "includes_parents", *_PAGES),
+    "ruleset": _get("/rulesets/{ruleset}", METADATA, "includes_parents"),
+    "protection": _get("/branches/{branch}/protection", "administration"),
+    "actions": _get("/actions/permissions", "administration"),
+    "actions_token": _get("/actions/permissions/workflow", "administration"),
     "read_commit": _get("/git/commits/{sha}", "contents"),
     "compare": _get("/compare/{base}...{head}", "contents", *_PAGES),
     "create_blob": _send("POST", "/git/blobs", "contents", "content", "encoding"),
@@ -109,6 +118,7 @@ CALLS: dict[str, Call] = {
     ),
 }
 
+_SEEN = ("repository", "file", "branch", "branch_rules", "rulesets", "ruleset")
 PHASES: dict[Phase, tuple[str, ...]] = {
     Phase.AUTHORIZE: (
         "repository",
@@ -143,6 +153,8 @@ PHASES: dict[Phase, tuple[str, ...]] = {
     ),
     Phase.PULL: ("pulls", "pull", "create_pull", "update_pull", "react_inline"),
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
+    Phase.DOCTOR: _SEEN,
+    Phase.INSPECT: (*_SEEN, "protection", "actions", "actions_token"),
 }
 
 # Calls that are no REST call of ours: git over HTTPS asks for `contents: read`.
@@ -175,7 +187,7 @@ def permissions(phase: Phase) -> dict[str, str]:
 def registration() -> dict[str, str]:
     """What the App's registration asks for: every phase together, nothing else."""
     wanted: dict[str, str] = {}
-    for phase in Phase:
+    for phase in set(Phase) - {Phase.INSPECT}:
         for name, level in permissions(phase).items():
             wanted[name] = _higher(wanted.get(name, READ), level)
     return dict(sorted(wanted.items()))

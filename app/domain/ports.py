@@ -49,6 +49,9 @@ class Hold(Protocol):
     def settle(self, dollars: int) -> None:
         """Replace this run's reservation by what was really spent."""
 
+    def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
+        """Append a paid call's entry (`Kept.MODEL`) and settle it, in one durable write."""
+
     def intent(self, key: str) -> dict[str, Any] | None:
         """The record of an external write of this run, or None: `{"done": bool, ...}`."""
 

@@ -137,6 +137,11 @@ def mark_key(name: str) -> str:
     return f"pw:mark:{name}"
 
 
+def polled_key() -> str:
+    """Sorted set: delivery id -> when it was made, of those that were read already."""
+    return "pw:polled"
+
+
 def leader_key(role: str) -> str:
     return f"pw:leader:{role}"
 

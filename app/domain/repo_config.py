@@ -17,6 +17,7 @@ from typing import Any
 
 from app.domain.budget import Limits
 from app.domain.check import PARSERS, Check, Tier
+from app.domain.ci import CiMode
 from app.domain.config_values import CONFIG_PATH as CONFIG_PATH
 from app.domain.config_values import ConfigError as ConfigError
 from app.domain.config_values import (
@@ -41,6 +42,7 @@ from app.domain.environment_config import (
     read_services,
     read_setup,
 )
+from app.domain.pull_request_config import AS_USUAL, PullRequestConfig, read_pull_request
 
 TESTS = "{tests}"  # the item of a selector that stands for the test ids
 
@@ -114,6 +116,10 @@ class RepoConfig:
     egress: tuple[str, ...] = ()
     plan_approval: bool = False
     roles: Roles = Roles()
+    pull_request: PullRequestConfig = AS_USUAL
+    ci: CiMode = CiMode.AUTO
+    caps: dict[str, int] | None = None  # runs an hour by scope, below the operator's
+    bots: tuple[int, ...] = ()  # ids of bots that may trigger, of those that the operator allows
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -133,6 +139,10 @@ KEYS = (
     "egress",
     "plan_approval",
     "roles",
+    "pull_request",
+    "ci",
+    "caps",
+    "bots",
 )
 CHECK_KEYS = (
     "name",
@@ -149,6 +159,8 @@ CHECK_KEYS = (
 PATHS_KEYS = ("allow", "unlock")
 EVIDENCE_KEYS = ("key",)
 ROLES_KEYS = ("change", "ask")
+CAPS_KEYS = ("issue", "user", "repository")
+BOTS_MOST = 20
 # GitHub's roles that a word may need, from the least on.
 RANKS = ("triage", "write", "maintain", "admin")
 # name -> (lowest, highest); `dollars` in micro-dollars
@@ -164,13 +176,9 @@ LIMIT_RANGES: dict[str, tuple[int, int]] = {
 # Keys of the design that nothing obeys yet: accepting them would promise what is not done.
 NOT_YET = (
     "mode",
-    "caps",
-    "bots",
     "approval",
     "publish",
-    "ci",
     "ready",
-    "pull_request",
 )
 
 _KEY_LINE = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
@@ -198,6 +206,10 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
+        ci=CiMode(one_of(mapping.get("ci", CiMode.AUTO), "ci", tuple(CiMode))),
+        pull_request=read_pull_request(mapping.get("pull_request", {})),
+        caps=_caps(mapping["caps"]) if "caps" in mapping else None,
+        bots=_bots(mapping.get("bots", ())),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
     )
 
@@ -366,6 +378,18 @@ def _roles(value: Any) -> Roles:
         change=one_of(mapping.get("change", "write"), "roles.change", RANKS[1:]),
         ask=one_of(mapping.get("ask", "triage"), "roles.ask", RANKS),
     )
+
+
+def _caps(value: Any) -> dict[str, int]:
+    mapping = known_keys(value, CAPS_KEYS, "caps")
+    return {name: number_of(one, f"caps.{name}", 0, 10_000) for name, one in mapping.items()}
+
+
+def _bots(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) > BOTS_MOST:
+        raise ConfigError(f"`bots`: a list of at most {BOTS_MOST} account ids is wanted")
+    ids = [number_of(one, f"bots[{at}]", 1, 2**53) for at, one in enumerate(value)]
+    return tuple(dict.fromkeys(ids))
 
 
 def reaches(role: str, least: str) -> bool:

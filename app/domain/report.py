@@ -39,6 +39,7 @@ from app.domain.report_parts import (
 )
 from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
 from app.domain.report_signed import (
+    OURS,
     START,
     Marker,
     attached_in,
@@ -68,6 +69,7 @@ __all__ = [
     "remarks",
     "statements_in",
     "status",
+    "template",
     "uncertified",
 ]
 
@@ -100,6 +102,11 @@ def merge_body(existing: str, ours: str) -> str:
         before = cut(before, room)
     joint = "\n\n" if after and close < 0 else ""
     return f"{before}{ours}{joint}{after}"
+
+
+def template(text: str) -> str:
+    """A repository's own template, to stand below our part: nothing in it can pass for ours."""
+    return cut(OURS.sub("<!-- ", text.replace("\r\n", "\n")).strip(), BODY_CAP - BODY_TARGET - 500)
 
 
 def uncertified(run: Run, title: str, head: str) -> tuple[str, str]:

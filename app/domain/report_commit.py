@@ -8,10 +8,13 @@ import textwrap
 from app.domain.evidence import Result
 from app.domain.run import Run
 from app.domain.text import clean
+from app.domain.workflows import TRAILER
 
 TITLE = 120
 SUBJECT = 72
 PROSE = 1_500
+LONGEST = 220  # characters; GitHub takes 256, and a word about its state may come in front
+TITLED = "Agent fix for #{issue}: {title}"
 
 _DIRECTIVE = re.compile(
     r"(?i)\[\s*(?:skip[ _-]+(?:ci|actions|checks|build|travis|circle)|(?:ci|actions|no)[ _-]+"
@@ -19,6 +22,7 @@ _DIRECTIVE = re.compile(
     r"|\bskip-checks\b\s*:?\s*(?:true)?"
 )
 _TRAILER = re.compile(r"(?i)\b((?:[a-z]+-)+[a-z]+)\s*:(?=\s|$)")
+_FIELD = re.compile(r"\{(?:issue|title)\}")
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 
 
@@ -38,12 +42,15 @@ def plain(text: str, size: int) -> str:
 def pull_title(run: Run) -> str:
     """The pull request's title; an incomplete draft says so first."""
     title = plain(run.contract.request.title, TITLE) if run.contract else ""
-    whole = f"Agent fix for #{run.issue}: {title or 'as asked in the issue'}"
+    pattern = run.contract.config.pull_request.title if run.contract else ""
+    parts = {"{issue}": str(run.issue), "{title}": title or "as asked in the issue"}
+    whole = _FIELD.sub(lambda found: parts[found.group()], pattern or TITLED)[:LONGEST]
     return whole if _passed(run) else f"[incomplete] {whole}"
 
 
 def commit_message(run: Run) -> str:
-    """Subject, the plan's summary, what was checked; trailers last, `Agent-Run` the very last."""
+    """Subject, the plan's summary, what was checked; trailers last, the one that holds
+    the repository's own workflows back at the very end."""
     title = plain(run.contract.request.title, TITLE) if run.contract else ""
     tail = f" (for #{run.issue})"
     room = SUBJECT - len(tail)
@@ -58,6 +65,9 @@ def commit_message(run: Run) -> str:
         login = run.requester.login
         address = f"{run.requester.id}+{login}@users.noreply.github.com"
         trailers.insert(0, f"Co-authored-by: {login} <{address}>")
+    if run.ci is not None and run.ci.held:  # as GitHub documents it: after two empty lines, last
+        parts[-1] += "\n"
+        trailers.append(TRAILER)
     return "\n\n".join([*parts, "\n".join(trailers)]) + "\n"
 
 

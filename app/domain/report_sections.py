@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.domain.check import Failure, Standing
+from app.domain.ci import Ci
 from app.domain.evidence import Finding
 from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, Facts, Sizes
@@ -38,6 +39,10 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
             f"⚠️ **The evidence is signed by another key** than {code('.github/agent.yml')} names "
             f"at base ({short(named.removeprefix('sha256:'))}): nobody can verify it by that line."
         )
+    lines += own_ci(run.ci, sizes)
+    wanted = run.contract.config.pull_request.fragment(run.issue) if run.contract else ""
+    if wanted and run.kind is not Kind.VERIFY and wanted not in {one.path for one in facts.deltas}:
+        lines.append(f"no changelog fragment {code(wanted)} came with it")
     amended = run.plan.amendments if run.plan else ()
     for amendment in amended:
         paths = names([file.path for file in amendment.added] + list(amendment.removed), sizes)
@@ -54,6 +59,23 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
     if good:
         shown += "\n\n" + details("What the rules found in order", bullets(good, sizes.findings))
     return shown
+
+
+def own_ci(ci: Ci | None, sizes: Sizes) -> list[str]:
+    """What became of the repository's own workflows on this head."""
+    if ci is None:
+        return []
+    lines = []
+    if ci.held:
+        why = "; ".join(inline(one, sizes.line) for one in ci.why[: sizes.ids])
+        lines.append(
+            "**The repository's own workflows were held back** on this commit until somebody who "
+            f"has looked at it says `/agent ci`: {why or 'the configuration says `ci: hold`'}"
+        )
+    if ci.beyond:
+        listed = "; ".join(inline(one, sizes.line) for one in ci.beyond[: sizes.ids])
+        lines.append(f"workflows that run with rights and cannot be held back: {listed}")
+    return lines
 
 
 def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
@@ -264,6 +286,9 @@ def _provenance(run: Run, facts: Facts) -> str:
         lines.append(
             f"configuration {code(source)} at base" if source else "no configuration file at base"
         )
+    if snapshot is not None and snapshot.hints:
+        read = ", ".join(f"{code(one.path)} ({short(one.blob)})" for one in snapshot.hints)
+        lines.append(f"the model was shown the base's own {read}, as hints")
     if facts.statement:
         by = f", signed by {code(facts.key)}" if facts.key else ""
         lines.append(f"signed statement, envelope {code(facts.statement)}{by}")

@@ -17,6 +17,7 @@ from app.domain.run import Run
 STATEMENTS = "Signed statements"
 BUNDLE = "The bundle, gzip in base64"
 START = re.compile(r"<!-- patchwarrant:body:([A-Za-z0-9_.-]{1,80}) -->")
+OURS = re.compile(r"<!--\s*/?\s*patchwarrant:", re.IGNORECASE)
 _ED25519 = bytes.fromhex("302a300506032b6570032100")  # what stands before the 32 bytes (RFC 8410)
 _EVIDENCE = re.compile(r"<!-- patchwarrant:evidence:([0-9a-f:]{1,400}) -->")
 

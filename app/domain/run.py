@@ -7,24 +7,28 @@ from dataclasses import dataclass, replace
 
 from app.domain.budget import NOTHING, Spend
 from app.domain.check import Check, CheckResult
+from app.domain.ci import Ci
 from app.domain.contract import Contract
 from app.domain.edit import Candidate
 from app.domain.errors import HaltRecord, Waiting
 from app.domain.event import Person, Repository
 from app.domain.evidence import Verdict
+from app.domain.hints import Hint
 from app.domain.plan import Plan
 from app.domain.state import Kind, Signal, State, move
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the run stands on: base tree, image by id, profile, the checks with what was assumed."""
+    """What the run stands on: base tree, image by id, profile, the checks with what was assumed,
+    and the files of the base that tell the model how this repository works."""
 
     base_tree: str
     image: str
     profile: str  # digest of the sandbox profile
     checks: tuple[Check, ...]
     assumed: tuple[str, ...] = ()
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ class Run:
     explained: bool = False
     model: str = ""
     prompts: str = ""  # version of the prompts
+    ci: Ci | None = None  # what was decided about the repository's own workflows, at the gate
     word: str = ""  # the command that started it (`commands.Word`), "" for the label
 
     def moved(self, signal: Signal) -> Run:

@@ -431,16 +431,24 @@ return said('')
 
 # What was really spent replaces the reservation, on the day that it was made. KEYS: run row; ARGV
 # after fence and operation: amount, run id, prefix of spend rows, seconds that a row is kept.
-SETTLE = (
-    _FENCED
-    + _DAY
-    + """
+_SETTLED = """
 local day = redis.call('HGET', KEYS[1], 'spend_day') or today()
 redis.call('HDEL', ARGV[5] .. day, 'reserved:' .. ARGV[4])
 redis.call('HINCRBY', ARGV[5] .. day, 'spent', ARGV[3])
 redis.call('EXPIRE', ARGV[5] .. day, ARGV[6])
 redis.call('HDEL', KEYS[1], 'spend_day')
-return said('')
+"""
+SETTLE = _FENCED + _DAY + _SETTLED + "return said('')\n"
+
+# A paid call's journal entry and its settling in one, so that no crash comes in between. KEYS: run
+# row, journal; ARGV as for SETTLE, then kind and JSON of the entry. Answer: the entry's id.
+PAID = (
+    _FENCED
+    + _DAY
+    + _CHAINED
+    + _SETTLED
+    + """
+return said(chained(KEYS[1], KEYS[2], ARGV[7], ARGV[8]))
 """
 )
 
@@ -523,6 +531,16 @@ LEAVES = (
     _NOW
     + """
 return redis.call('ZADD', KEYS[1], 'NX', text(now()), ARGV[1])
+"""
+)
+
+# How many runs of one scope were counted within the window before this event, or in all where it
+# was not counted itself. KEYS: the scope; ARGV: event key, window in ms.
+COUNTED = (
+    _NOW
+    + """
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now() - tonumber(ARGV[2])))
+return redis.call('ZRANK', KEYS[1], ARGV[1]) or redis.call('ZCARD', KEYS[1])
 """
 )
 

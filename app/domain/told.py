@@ -52,6 +52,13 @@ def label_again(person: Person) -> str:
     )
 
 
+def persons_only(person: Person, said: str) -> str:
+    return (
+        f"{mention(person)}`/agent {said}` is for people: a bot may ask for a run, and steers and "
+        "approves nothing."
+    )
+
+
 def later(person: Person, word: Word) -> str:
     return (
         f"{mention(person)}`/agent {word}` is understood, but this version of Patchwarrant cannot "

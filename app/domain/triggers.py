@@ -6,6 +6,8 @@ alone: the delivery's headers are not signed. Nothing here decides who may; the 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -19,6 +21,7 @@ RUNNING = "agent:running"
 OPENED = "issues.opened"
 FOUND = "found"  # by looking, not by being told
 ONE_ACT = timedelta(seconds=10)
+NO_PERSON = "the sender is not a person"
 OURS = frozenset({LABEL, RUNNING})  # labels whose removal ends a run
 GHOST = Person(0, "ghost")  # the author of an issue whose account is gone
 NOWHERE = Repository(0, "", "")  # an installation's event names no repository
@@ -35,7 +38,12 @@ _NUDGES: dict[str, tuple[str, ...]] = {
     "installation_repositories": ("removed",),
     "repository": ("archived", "deleted", "transferred"),
 }
-READ = frozenset({"issue_comment", "pull_request_review", "pull_request_review_comment", *_NUDGES})
+_SPOKEN = {  # event -> the action that may hold a command
+    "issue_comment": "created",
+    "pull_request_review": "submitted",
+    "pull_request_review_comment": "created",
+}
+READ = frozenset({*_SPOKEN, *_NUDGES})
 _TIME = re.compile(r"[0-9TZ:.+-]{1,40}")
 _LARGEST = 2**63
 
@@ -46,26 +54,48 @@ class Misfit(ValueError):
     """The body is not one of the event that it was sent as."""
 
 
-def event_of(name: str, body: Body, digest: Callable[[], str] | None = None) -> Event | Ignored:
+def worth_reading(name: str, action: str) -> bool:
+    """Whether a body of this event and action can be an event at all, before it is read."""
+    if name == "issues" and action in _ACTIONS:
+        return True
+    if name in _SPOKEN:
+        return action == _SPOKEN[name]
+    return action in _NUDGES.get(name, ())
+
+
+def digest_of(body: Body) -> str:
+    """The SHA-256 in hex of what a whole body says: the same for the bytes that were sent and for
+    GitHub's own record of the delivery, which may order and escape them in another way."""
+    plain = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def event_of(
+    name: str,
+    body: Body,
+    digest: Callable[[], str] | None = None,
+    bots: frozenset[int] = frozenset(),
+) -> Event | Ignored:
     """The event that `body` tells of, sent under the event name `name`.
 
-    `digest` gives the SHA-256 of the body's bytes in hex, which is a nudge's key; without it
-    nudges are ignored. Raises `Misfit` when a part that decides is missing or of another type. Null
-    is no misfit where GitHub sends it (a user who is gone, an empty body, no installation).
+    `digest` gives `digest_of` the whole body, which is a nudge's key; without it nudges are
+    ignored. `bots` are the ids of accounts of type Bot that the operator lets trigger. Raises
+    `Misfit` when a part that decides is missing or of another type. Null is no misfit where GitHub
+    sends it (a user who is gone, an empty body, no installation).
     """
     if name == "issues" and body.get("action") not in _NUDGES["issues"]:
-        return _issues(body)
+        return _issues(body, bots)
     if name == "issue_comment":
-        return _commented(body)
+        return _commented(body, bots)
     if name in ("pull_request_review", "pull_request_review_comment"):
-        return _reviewed(name, body)
+        return _reviewed(name, body, bots)
     action = body.get("action")
     if name not in _NUDGES or not isinstance(action, str) or action not in _NUDGES[name]:
         return Ignored("this event starts nothing")
     return _nudge(name, action, body, digest)
 
 
-def _issues(body: Body) -> Event | Ignored:
+def _issues(body: Body, bots: frozenset[int]) -> Event | Ignored:
     action = body.get("action")
     issue, repository = _part(body, "issue"), _part(body, "repository")
     if issue is None or repository is None or any(other in body for other in _FOREIGN):
@@ -80,20 +110,20 @@ def _issues(body: Body) -> Event | Ignored:
     installation, sender = _part(body, "installation"), _part(body, "sender")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
-    if sender is None or sender.get("type") != "User":
-        return Ignored("the sender is not a person")
+    if sender is None or not _may_be(sender, bots):
+        return Ignored(NO_PERSON)
     told = OPENED if action == "opened" else ""
     return _labeled(issue, _repository(repository), installation, sender, label, told)
 
 
-def _commented(body: Body) -> Event | Ignored:
+def _commented(body: Body, bots: frozenset[int]) -> Event | Ignored:
     """A new comment in a conversation whose first own words are a command."""
     if body.get("action") != "created":
         return Ignored("only a new comment can be a command")
     issue, comment = _part(body, "issue"), _part(body, "comment")
     if issue is None or comment is None or any(other in body for other in _FOREIGN[1:]):
         raise Misfit("this is not the body of an `issue_comment` event")
-    spoken = _spoken(body, comment)
+    spoken = _spoken(body, comment, bots)
     if isinstance(spoken, Ignored):
         return spoken
     repository, installation, sender = spoken
@@ -104,7 +134,7 @@ def _commented(body: Body) -> Event | Ignored:
     )  # fmt: skip
 
 
-def _reviewed(name: str, body: Body) -> Event | Ignored:
+def _reviewed(name: str, body: Body, bots: frozenset[int]) -> Event | Ignored:
     """A review or one of its inline comments: both have the review's key, since both are one."""
     inline = name == "pull_request_review_comment"
     part = "comment" if inline else "review"
@@ -114,7 +144,7 @@ def _reviewed(name: str, body: Body) -> Event | Ignored:
     others = {"issue", "discussion", "comment", "review"} - {part}
     if pull is None or said is None or any(other in body for other in others):
         raise Misfit(f"this is not the body of a `{name}` event")
-    spoken = _spoken(body, said)
+    spoken = _spoken(body, said, bots)
     if isinstance(spoken, Ignored):
         return spoken
     repository, installation, sender = spoken
@@ -130,7 +160,9 @@ def _reviewed(name: str, body: Body) -> Event | Ignored:
     )  # fmt: skip
 
 
-def _spoken(body: Body, said: Body) -> tuple[Repository, int, Person] | Ignored:
+def _spoken(
+    body: Body, said: Body, bots: frozenset[int]
+) -> tuple[Repository, int, Person] | Ignored:
     """Where and by whom a command was said; why it is none where a person did not say it."""
     if command_of(_text(said, "body")) is None:
         return Ignored("the comment's first own words are no command")
@@ -140,13 +172,20 @@ def _spoken(body: Body, said: Body) -> tuple[Repository, int, Person] | Ignored:
         raise Misfit("no repository is named")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
-    if sender is None or sender.get("type") != "User":
-        return Ignored("the sender is not a person")
+    if sender is None or not _may_be(sender, bots):
+        return Ignored(NO_PERSON)
     if author is None or _id(author, "id") != _id(sender, "id"):
         return Ignored("the comment is not its sender's own")
-    if said.get("performed_via_github_app") is not None:
+    if sender.get("type") == "User" and said.get("performed_via_github_app") is not None:
         return Ignored("an app wrote this comment in a person's name")
     return _repository(repository), _id(installation, "id"), _person(sender)
+
+
+def _may_be(sender: Body, bots: frozenset[int]) -> bool:
+    """A person, or a bot that the operator named by its id."""
+    return sender.get("type") == "User" or (
+        sender.get("type") == "Bot" and _id(sender, "id") in bots
+    )
 
 
 def _asked(

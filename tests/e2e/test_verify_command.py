@@ -33,9 +33,16 @@ def asked(town: Town, name: str, number: int, user: str = "mona") -> None:
 
 
 def sticky(town: Town, name: str, number: int) -> str:
-    """The text of the one comment of ours that there is."""
-    (only,) = [one for one in town.up.hub.comments(name, number) if "[bot]" in one["user"]["login"]]
-    return str(only["body"])
+    """The text of the one comment of ours that there is, once it tells of no work: what was sent
+    before the end and arrives after it is put right within seconds."""
+
+    def text() -> str:
+        comments = town.up.hub.comments(name, number)
+        (only,) = [one for one in comments if "[bot]" in one["user"]["login"]]
+        return str(only["body"])
+
+    town.up.await_true(lambda: "at work" not in text(), 30)
+    return text()
 
 
 def evidence(town: Town, name: str, run: Run) -> dict[str, Any]:

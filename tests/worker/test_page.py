@@ -14,40 +14,10 @@ from tests.app.domain.report_world import TEST, TREE, facts, failed, passed
 from tests.app.domain.test_report import SLOW, hostile
 from worker.page import page
 
-OWN = set(
-    [
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "ul",
-        "ol",
-        "li",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "code",
-        "pre",
-        "strong",
-        "em",
-        "br",
-        "hr",
-        "details",
-        "summary",
-        "a",
-        "del",
-        "blockquote",
-        "sub",
-    ]
+OWN = frozenset(
+    {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "ul", "ol", "li"}
+    | {"table", "thead", "tbody", "tr", "th", "td", "code", "pre", "strong", "em", "br", "hr"}
+    | {"details", "summary", "a", "del", "blockquote", "sub"}
 )
 
 

@@ -126,8 +126,10 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
             "assumed": ids([one[:_TEXT] for one in snapshot.assumed], room.ids)
             if snapshot
             else {"count": 0},
+            "hints": [[one.path, one.blob] for one in snapshot.hints] if snapshot else [],
         },
         "plan": _plan(run.plan),
+        "ci": {"held": run.ci.held, "started": len(run.ci.started)} if run.ci else {},
         "checks": _checks(run, room),
         "attempts": [
             {"gitTree": one.tree, "signature": one.signature, "standings": _standings(one.results)}

@@ -18,11 +18,17 @@ from worker.desk.tokens import Tokens
 from worker.store.pacing import Pacing
 
 
+def nobody() -> None:
+    """For requests that belong to no lease: notes about events, the progress of a run."""
+
+
 @dataclass
 class Access:
     """Ways to GitHub. `pacing` paces the writes of one installation over all processes; without it
     they are `gap` seconds apart in this one. `clock` gives seconds that only grow, the same that
-    tokens are minted by; `redact` takes secrets out of text that is about to leave."""
+    tokens are minted by; `redact` takes secrets out of text that is about to leave. Where a lease
+    is worked under, `own` is asked before every request and raises `Fenced` once it is over: a
+    worker that slept past its lease says nothing more."""
 
     tokens: Tokens
     api_url: str
@@ -35,10 +41,10 @@ class Access:
     paces: dict[int, Pace] = field(default_factory=dict)
 
     @contextmanager
-    def read(self, run: Run) -> Iterator[GitHubReader]:
+    def read(self, run: Run, own: Callable[[], None] = nobody) -> Iterator[GitHubReader]:
         """Live reads of the run's repository: about its issue, or about somebody's pull request."""
         phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
-        with self.client(run, phase) as client:
+        with self.client(run, phase, own) as client:
             yield Reader(client)
 
     @contextmanager
@@ -48,22 +54,28 @@ class Access:
             yield Reader(client)
 
     @contextmanager
-    def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
+    def write(
+        self, run: Run, phase: Phase, own: Callable[[], None] = nobody
+    ) -> Iterator[GitHubWriter]:
         """The writes of one phase, bound to the run's repository and branch."""
-        with self.client(run, phase) as client:
+        with self.client(run, phase, own) as client:
             yield Publisher(client, self.app_id, self.redact)
 
     @contextmanager
-    def client(self, run: Run, phase: Phase) -> Iterator[Client]:
+    def client(self, run: Run, phase: Phase, own: Callable[[], None] = nobody) -> Iterator[Client]:
         """The calls of one phase on the run's repository, with a token that ends with the block."""
+        own()
         pace = self.paces.setdefault(run.installation, self._pace(run.installation))
         pace.ready()  # before a token is minted that nothing could be done with
         branch = branch_name(run.issue, run.change) if run.change else ""
-        with (
-            self.tokens.phase(run, phase) as held,
-            Client(held.token, phase, branch, self.api_url, pace, held.still) as client,
-        ):
-            yield client
+        with self.tokens.phase(run, phase) as held:
+
+            def still() -> None:
+                own()
+                held.still()
+
+            with Client(held.token, phase, branch, self.api_url, pace, still) as client:
+                yield client
 
     def _pace(self, installation: int) -> Pace:
         if self.pacing is None:

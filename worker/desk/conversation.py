@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app.domain import plan_approval, told
-from app.domain.commands import TRIAGE, Command, Word, command_of
+from app.domain.commands import FOR_BOTS, TRIAGE, Command, Word, command_of
 from app.domain.errors import Halt, Refused, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.intake import request_of
@@ -82,6 +82,11 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
         text = told.refused(event.sender, role, command.said or "help", needs)
         said.reply(text, f"refused:{event.issue}:{event.sender.id}")
         desk.ledger.event_done(event.key, f"refused-role:{role}")
+        return None
+    if event.sender.kind != "User" and command.word not in FOR_BOTS:
+        text = told.persons_only(event.sender, command.said or "help")
+        said.reply(text, f"bot:{event.issue}:{event.sender.id}")
+        desk.ledger.event_done(event.key, "refused-bot")
         return None
     _acknowledge(said)
     woken = _done(said)

@@ -9,13 +9,13 @@ from typing import Protocol
 
 from app.domain import told
 from app.domain.errors import Halt, Missing, Refused
-from app.domain.event import Event
+from app.domain.event import Event, Person
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.run import Run
 from app.domain.state import Kind, State
-from worker.desk.kit import FIX_LABEL, Read, Write
+from worker.desk.kit import FIX_LABEL, Read, Write, counted
 from worker.store.rows import Opened, Opening
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,8 @@ class Capped(Protocol):
 class EventDesk:
     """`new_run_id` gives a fresh id of letters and digits, `now` Redis milliseconds, `owners` the
     operator's allow-list in lower case. Without `read` nobody's role can be asked, so that no
-    answer and no command is taken. Without `caps` there are none."""
+    answer and no command is taken. Without `caps` there are none. `bots` are ids of bots that the
+    operator lets trigger; `own` gives the login of the App's own bot, which never may."""
 
     ledger: Events
     write: Write
@@ -81,10 +82,17 @@ class EventDesk:
     owners: frozenset[str]
     read: Read | None = None
     caps: Capped | None = None
+    bots: frozenset[int] = frozenset()
+    own: Callable[[], str] = lambda: ""
 
     def allows(self, event: Event) -> bool:
         """Whether the operator lets anything happen for this event's owner and sender."""
-        return event.repository.owner.casefold() in self.owners and event.sender.kind == "User"
+        return event.repository.owner.casefold() in self.owners and self.hears(event.sender)
+
+    def hears(self, person: Person) -> bool:
+        """A person, or a bot that the operator named by its id and that is not the App itself."""
+        named = person.kind == "Bot" and person.id in self.bots
+        return person.kind == "User" or (named and person.login.casefold() != self.own().casefold())
 
 
 def run_for(event: Event, desk: EventDesk, kind: Kind = Kind.FIX, word: str = "") -> Run:
@@ -112,12 +120,7 @@ def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
     found = left_behind(run, desk) if desk.allows(event) else None
     if found is not None:
         return found
-    whose = {
-        "issue": f"{run.repository.id}:{run.issue}",
-        "user": str(run.requester.id),
-        "repository": str(run.repository.id),
-        "installation": str(run.installation),
-    }
+    whose = counted(run)
     full = desk.caps.take(whose, event.key) if desk.caps else ""
     if desk.caps and full:
         hour = desk.now() // 3_600_000
@@ -209,7 +212,7 @@ def _admitting(run: Run, desk: EventDesk) -> bool:
 
 def speak(desk: EventDesk, run: Run, act: Callable[[GitHubWriter], object]) -> None:
     """Do `act` with a writer of comments; a refusal (locked, deleted, no App) ends nothing."""
-    if run.repository.owner.casefold() not in desk.owners or run.requester.kind != "User":
+    if run.repository.owner.casefold() not in desk.owners or not desk.hears(run.requester):
         return
     try:
         with desk.write(run, Phase.STATUS) as writer:

@@ -31,10 +31,11 @@ from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
 from worker.desk.github.survey import installations, repositories
-from worker.desk.kit import DeskKit
+from worker.desk.kit import DeskKit, counted
 from worker.desk.missed import Redeliver
 from worker.desk.overdue import Overdue
 from worker.desk.pace import LONGEST_MS
+from worker.desk.polling import Poll
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
 from worker.desk.removed import Removed
@@ -80,8 +81,8 @@ class Desk:
         """The stages for one held run."""
         kit = DeskKit(
             hold=hold,
-            read=self.access.read,
-            write=self.access.write,
+            read=partial(self.access.read, own=hold.own),
+            write=partial(self.access.write, own=hold.own),
             event=self.ledger.event,
             config_of=config_of,
             statements=statements,
@@ -98,6 +99,8 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
+            bots=self.held.bots,
+            over_cap=self._over_cap,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
@@ -156,6 +159,8 @@ class Desk:
             owners=frozenset(owner.lower() for owner in self.held.owners),
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
+            bots=self.held.bots,
+            own=self._own,
         )
 
     @contextmanager
@@ -163,6 +168,18 @@ class Desk:
         """The repositories of an installation, as long as the block lasts."""
         with self.tokens.survey(installation, self.app.mint_survey) as held:
             yield repositories(self.app, held.token.secret)
+
+    def _own(self) -> str:
+        """The login of the App's own bot, from GitHub; asked only where a bot is allowed at all."""
+        return f"{self.app.slug()}[bot]"
+
+    def _over_cap(self, run: Run, limits: Mapping[str, int]) -> str:
+        """See `DeskKit.over_cap`."""
+        caps, scopes = Caps(self.ledger.calls, limits), counted(run)
+        full = caps.over(scopes, run.event)
+        if full:
+            caps.give_back(scopes, run.event)
+        return full
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -204,6 +221,8 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     }
     bodies["keeper"] = partial(_keep, held, key)
     bodies["progress"] = partial(_show, held, key)
+    if held.intake != "webhook":
+        bodies["poller"] = partial(_listen_in, held, key)
     bodies["sweeper"] = partial(_sweep, held, key)
     supervise(bodies)
     return 0
@@ -284,8 +303,8 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 
 def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own as well: looks for what GitHub could not deliver, and for labelled
-    issues that nobody told of."""
+    """A process of its own as well: looks for what GitHub could not deliver, unless its list is
+    read anyway, and for labelled issues that nobody told of."""
     desk = _desk(held, key)
     redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
     survey = Overdue(
@@ -307,12 +326,34 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     def overdue(_ledger: Ledger, _bell: Bell) -> None:
         survey()
 
-    lead(
-        f"{Role.DESK}-sweeper",
-        partial(connect, held.redis_url),
-        every(held.sweep_seconds, erased),
-        every(held.sweep_seconds, missed),
-        every(held.survey_seconds, overdue),
+    passes = [every(held.sweep_seconds, erased), every(held.survey_seconds, overdue)]
+    if held.intake == "webhook":
+        passes.append(every(held.sweep_seconds, missed))
+    lead(f"{Role.DESK}-sweeper", partial(connect, held.redis_url), *passes)
+
+
+def _listen_in(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """With `intake: poll` or `both`: deliveries are read from GitHub's own list every few
+    seconds."""
+    poll = _poll(_desk(held, key))
+
+    def polled(_ledger: Ledger, _bell: Bell) -> None:
+        poll()
+
+    passes = every(held.poll_seconds, polled)
+    lead(f"{Role.DESK}-poller", partial(connect, held.redis_url), passes)
+
+
+def _poll(desk: Desk) -> Poll:
+    ledger, bell = desk.ledger, desk.bell
+    return Poll(
+        Deliveries(desk.app),
+        ledger,
+        ring=lambda key: bell.ring(Role.DESK, JOB_EVENT, key, f"polled-{key}"),
+        now=ledger.now,
+        clock=time.monotonic,
+        bots=desk.held.bots,
+        missed=desk.held.intake == "both",
     )
 
 

@@ -66,6 +66,9 @@ class Apart:
     def settle(self, dollars: int) -> None:
         return
 
+    def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
+        return self.note(Kept.MODEL, data)
+
     def intent(self, key: str) -> dict[str, Any] | None:
         return None
 

@@ -24,7 +24,7 @@ from app.domain.run import Run
 from app.domain.state import Kind, Role, State
 from worker import jobs, logs, settings
 from worker.carry import Carrier, Crew, Stage
-from worker.config_file import config_of
+from worker.config_file import config_of, workflow_of
 from worker.keeping import keep
 from worker.processes import supervise
 from worker.queue import Bell, listen
@@ -89,6 +89,7 @@ class Runner:
             ),
             fetch=fetch,
             config_of=config_of,
+            workflow_of=workflow_of,
             draw=partial(secrets.token_hex, 16),
             knows=Redactor([self.held.model_key.value]).knows,
         )

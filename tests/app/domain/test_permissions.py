@@ -52,6 +52,7 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
         (Phase.GIT, {"metadata": "read", "contents": "write"}),
         (Phase.PULL, {"metadata": "read", "pull_requests": "write"}),
         (Phase.EVIDENCE, {"metadata": "read", "checks": "write"}),
+        (Phase.DOCTOR, {"metadata": "read", "contents": "read"}),
     ],
 )
 def test_a_phase_asks_for_the_least(phase: Phase, wanted: dict[str, str]) -> None:
@@ -119,7 +120,7 @@ def test_the_rulesets_keep_the_app_out_of_everything_but_its_branches() -> None:
 def test_paths_name_only_parameters_that_the_client_checks() -> None:
     known = {
         "owner", "repo", "username", "number", "branch", "path", "sha", "check_run", "comment",
-        "label", "base", "head",
+        "label", "base", "head", "ruleset",
     }  # fmt: skip
     for call in CALLS.values():
         assert set(re.findall(r"{(\w+)}", call.path)) <= known

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.standins.github.auth import person_token
 from tests.standins.github.git_store import GitStore
 from tests.standins.github.refusals import Refusal
 from tests.standins.github.shapes.accounts import installation as installation_json
@@ -161,6 +162,26 @@ def add_ruleset(world: World, *, repo: str, ruleset: Json) -> Json:
     return {"id": made["id"]}
 
 
+def set_settings(
+    world: World,
+    *,
+    repo: str,
+    merge: Json | None = None,
+    protection: Json | None = None,
+    actions: Json | None = None,
+) -> None:
+    """Merge settings, classic protection of the default branch, Actions' settings."""
+    found = world.named(repo)
+    found.merge = found.merge if merge is None else merge
+    found.protection = found.protection if protection is None else protection
+    found.actions = found.actions if actions is None else found.actions | actions
+
+
+def create_person_token(world: World, *, login: str) -> Json:
+    """A person's own token, as of the roles that the person has now."""
+    return {"token": person_token(world, login)}
+
+
 def set_role(world: World, *, repo: str, login: str, role: str) -> None:
     if role not in ROLES:
         raise Refusal(400, f"no role {role!r}; there are {', '.join(ROLES)}")
@@ -272,6 +293,8 @@ ACTS: dict[str, Callable[..., Any]] = {
     act.__name__: act
     for act in (
         add_ruleset,
+        create_person_token,
+        set_settings,
         change_installation,
         configure_repo,
         create_account,

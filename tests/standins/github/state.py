@@ -66,6 +66,8 @@ class Token:
     permissions: dict[str, str]
     expires_at: datetime
     revoked: bool = False
+    person: Account | None = None
+    """Whose own token it is, where it is no installation's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,13 @@ class Repo:
     suites: list[CheckSuite] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
     rulesets: list[Json] = field(default_factory=list)
+    merge: Json = field(default_factory=dict)
+    """Merge settings besides GitHub's defaults."""
+    protection: Json | None = None
+    """Classic protection of the default branch, as an administrator sees it."""
+    actions: Json = field(
+        default_factory=lambda: {"enabled": True, "default_workflow_permissions": "read"}
+    )
 
     @property
     def full_name(self) -> str:

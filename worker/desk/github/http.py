@@ -218,7 +218,7 @@ def _allowed(
 
 def _segment(name: str, value: str | int) -> str:
     """One path parameter, checked for what it must be and percent-encoded."""
-    if name in ("number", "comment", "check_run"):
+    if name in ("number", "comment", "check_run", "ruleset"):
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return str(value)
     elif isinstance(value, str):

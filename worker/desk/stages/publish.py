@@ -18,6 +18,7 @@ from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
 from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
 from app.domain.ports import FileWrite, GitHubReader, GitHubWriter, PullView
+from app.domain.pull_request_config import TEMPLATES
 from app.domain.repo_config import OnStop
 from app.domain.run import Publication, Run, branch_name
 from app.domain.state import Signal
@@ -210,12 +211,13 @@ def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
     run = work.run
     if done(kit.hold, "pull") is None:
         _unmoved(kit, work)
+    template = _template(kit, work)
     with kit.write(run, Phase.PULL) as writer:
         record = once(
             kit.hold,
             "pull",
             {"branch": work.branch},
-            lambda: _opened(writer, work, facts),
+            lambda: _opened(writer, work, facts, template),
             lambda: _found(writer, work),
         )
         view = writer.pull_view(int(record["number"]))
@@ -265,8 +267,22 @@ def _uncertified(writer: GitHubWriter, run: Run, view: PullView) -> None:
     writer.update_pull(view.number, title, report.merge_body(view.body, ours))
 
 
-def _opened(writer: GitHubWriter, work: _Work, facts: report.Facts) -> Record:
-    title, body = report.pull_title(work.run), report.pull_body(work.run, facts)
+def _template(kit: DeskKit, work: _Work) -> str:
+    """The repository's own template as it is at base, where the configuration wants it and the
+    pull request is still to be opened."""
+    if not work.contract.config.pull_request.template or done(kit.hold, "pull") is not None:
+        return ""
+    with kit.read(work.run) as reader:
+        for path in TEMPLATES:
+            found = reader.file(path, work.contract.base_commit)
+            if found is not None:
+                return report.template(found[0].decode("utf-8", "replace"))
+    return ""
+
+
+def _opened(writer: GitHubWriter, work: _Work, facts: report.Facts, template: str) -> Record:
+    title, ours = report.pull_title(work.run), report.pull_body(work.run, facts)
+    body = report.merge_body(template, ours)
     view = writer.open_pull(title, body, work.branch, work.contract.base_branch)
     return {"number": view.number, "url": view.url, "draft": view.draft}
 
@@ -281,10 +297,17 @@ def _alike(one: str, other: str) -> bool:
     return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
 
 
+def _pull_labels(run: Run) -> tuple[str, ...]:
+    return run.contract.config.pull_request.labels if run.contract else ()
+
+
 def _told(kit: DeskKit, run: Run, labels: tuple[str, ...], verdict: Verdict) -> Run:
     """Sticky comment and labels, after everything that they speak of was read back."""
     label = DONE if verdict.result is Result.PASSED else INCOMPLETE
     with kit.write(run, Phase.STATUS) as writer:
         comment = sticky(kit.hold, writer, run, kit.now())
         tolerant(kit.hold, lambda: relabel(kit, writer, run, labels, label))
+        wanted, pull = _pull_labels(run), run.publication.pull
+        if wanted and pull:
+            tolerant(kit.hold, lambda: writer.add_labels(pull, wanted))
     return replace(run, status_comment=comment or run.status_comment)

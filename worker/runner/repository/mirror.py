@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import re
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,12 +17,14 @@ from pathlib import Path
 import pygit2
 
 from app.domain.edit import EXECUTABLE, FILE, Change, Delta, Entry
-from app.domain.errors import Missing, Refused
+from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.paths import shown
 from worker.runner.repository import fetching, tree
 from worker.runner.repository.tar import pack
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+LOCK_SECONDS = 60.0
+LOCK_AGAIN = 0.05
 _KEPT = 8  # listings of whole trees in memory
 
 
@@ -125,7 +128,21 @@ class Store:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One fetch at a time into one folder: libgit2 writes the list of shallow commits whole."""
+        """One fetch at a time into one folder: libgit2 writes the list of shallow commits whole.
+
+        Raises `Unavailable` when another process keeps it for `LOCK_SECONDS`: one that hangs must
+        not hang every run of its repository with it."""
         with (self._path / "patchwarrant.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            ends = time.monotonic() + LOCK_SECONDS
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= ends:
+                        raise Unavailable(
+                            f"Another process of this machine has been fetching into {self._path} "
+                            f"for {LOCK_SECONDS:.0f} s; it is tried again later."
+                        ) from None
+                time.sleep(LOCK_AGAIN)
             yield

@@ -18,6 +18,7 @@ from app.domain.state import Kind, Signal
 from worker.runner.stages.attempts import applies, measured
 from worker.runner.stages.check_kit import CheckKit, charged
 from worker.runner.stages.lines import free_of_secrets
+from worker.runner.stages.own_ci import started
 from worker.runner.stages.testimony import testimony
 
 
@@ -63,7 +64,8 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
             )
         )
         _show(kit, snapshot.base_tree, candidate.tree, deltas)
-        return replace(charged(run, ms), verdict=verdict).moved(Signal.DONE)
+        ci = None if foreign else started(kit, run, contract, candidate.tree, deltas)
+        return replace(charged(run, ms), verdict=verdict, ci=ci).moved(Signal.DONE)
 
     return stage
 

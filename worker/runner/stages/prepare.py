@@ -9,6 +9,7 @@ from app.domain.check import Check
 from app.domain.contract import Contract
 from app.domain.edit import Entry
 from app.domain.errors import Halt, Missing, Park, Reason, Refused, Unavailable, Waiting
+from app.domain.hints import hints_of
 from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot
@@ -40,10 +41,12 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         checks, assumed = ((), ()) if explains else _checks(kit, config, tree, entries)
         image, profile = _image(kit, config.image)
         if explains:  # nothing will be compared
-            snapshot = Snapshot(tree, image, profile, (), ())
+            snapshot = Snapshot(tree, image, profile, (), (), hints_of(entries))
             return replace(run, snapshot=snapshot).moved(Signal.DONE)
         image, told = set_up(kit, run.id, config, tree, entries, image)
-        run = replace(run, snapshot=Snapshot(tree, image, profile, checks, (*assumed, *told)))
+        hints = () if run.kind is Kind.VERIFY else hints_of(entries)  # no model reads them there
+        snapshot = Snapshot(tree, image, profile, checks, (*assumed, *told), hints)
+        run = replace(run, snapshot=snapshot)
         run = _baseline(kit, run, tree, image, checks)
         if run.kind is not Kind.VERIFY:  # somebody else's change costs no model call
             some_check_starts(checks, run.baseline)

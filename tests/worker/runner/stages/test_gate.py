@@ -520,3 +520,20 @@ def test_a_change_of_tests_alone_proves_nothing() -> None:
     idle = claims(done)["Tests of the change need the change"]
     assert A in idle[1]
     assert "red" not in phases(world)
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        (b"on: push\npermissions: {}\njobs: {a: {runs-on: ubuntu-24.04, steps: []}}\n", False),
+        (b"on: push\njobs: {a: {runs-on: mine}}\n", True),
+        (b"on: &x push\njobs: *x\n", True),  # not read, so not waved through
+    ],
+)
+def test_workflows_of_the_pushed_tree_are_judged(text: bytes, held: bool) -> None:
+    path = ".github/workflows/ci.yml"
+    world = World({**FILES, path: text, ".github/workflows/notes.txt": b"on: push"})
+    world.says(suite)
+    done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert done.ci is not None and done.ci.held is held
+    assert done.ci.started == (() if text.startswith(b"on: &x") else (path,))

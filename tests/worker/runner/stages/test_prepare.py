@@ -244,3 +244,11 @@ def test_a_foreign_head_that_is_gone_or_cannot_be_kept_runs_nothing() -> None:
     world.objects.broken.add(world.objects.remote[run.contract.head])
     assert reason_of(world, run).record.reason is Reason.BASE_INVALID
     assert world.sandbox.ran == [] and world.open_fetches == 0
+
+
+def test_what_the_base_tells_contributors_is_pinned_by_blob() -> None:
+    world = World({**World().files, "AGENTS.md": b"Use tabs.\n"})
+    world.says(lambda _files: GOOD)
+    run = prepare(world.kit())(world.run())
+    assert run.snapshot is not None
+    assert [hint.path for hint in run.snapshot.hints] == ["AGENTS.md"]
