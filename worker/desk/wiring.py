@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from app.domain.budget import Limits
 from app.domain.errors import Fault
 from app.domain.event import Repository
+from app.domain.overdue import Labelled
+from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
@@ -30,8 +32,8 @@ from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
-from worker.desk.github.survey import installations, repositories
-from worker.desk.kit import DeskKit, counted
+from worker.desk.github.survey import installations, labelled, repositories
+from worker.desk.kit import RUNNING, DeskKit, counted
 from worker.desk.missed import Redeliver
 from worker.desk.overdue import Overdue
 from worker.desk.pace import LONGEST_MS
@@ -44,6 +46,7 @@ from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
 from worker.desk.stages.publish import publish
 from worker.desk.stages.vouch import vouch
+from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
 from worker.processes import supervise
@@ -181,6 +184,12 @@ class Desk:
             caps.give_back(scopes, run.event)
         return full
 
+    @contextmanager
+    def running(self, asking: Run) -> Iterator[Iterator[Labelled]]:
+        """The open issues of a repository that say that a run is at work."""
+        with self.access.client(asking, Phase.SURVEY) as client:
+            yield labelled(client, asking.installation, RUNNING)
+
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
         request = self.ledger.take_request(request_id)
@@ -313,6 +322,7 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         partial(installations, desk.app),
         desk.repositories,
         desk.access.client,
+        Stuck(desk.ledger, desk.running, desk.access.write),
     )
 
     removed = Removed(desk.ledger, desk.app)
