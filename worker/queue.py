@@ -15,6 +15,7 @@ from rq import Queue, Worker
 from rq.exceptions import DuplicateJobError
 from rq.job import Job
 from rq.serializers import JSONSerializer
+from rq.worker import WorkerStatus
 
 from app.domain.record import JOB_RUN, QUEUE_DESK, QUEUE_RUNS
 from app.domain.state import Role
@@ -70,7 +71,7 @@ class Listener(Worker):
     parent = 0
 
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
-        if self.horse_pid:
+        if self.horse_pid and self.get_state() == WorkerStatus.BUSY:
             with suppress(ProcessLookupError):
                 os.kill(self.horse_pid, signal.SIGUSR1)
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]

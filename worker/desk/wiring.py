@@ -36,7 +36,7 @@ from worker.desk.github.survey import installations, labelled, repositories
 from worker.desk.kit import RUNNING, DeskKit, counted
 from worker.desk.missed import Redeliver
 from worker.desk.overdue import Overdue
-from worker.desk.pace import LONGEST_MS
+from worker.desk.pace import HURRIED_MS, LONGEST_MS
 from worker.desk.polling import Poll
 from worker.desk.progress import Progress
 from worker.desk.remains import remains
@@ -237,7 +237,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     return 0
 
 
-def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
+def _desk(held: settings.DeskSettings, key: RSAPrivateKey, longest: int = LONGEST_MS) -> Desk:
     redis = connect(held.redis_url)
     ledger = Ledger(redis)
     app = App(
@@ -257,7 +257,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
-        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
+        Pacing(ledger.calls, round(held.write_pause * 1000), longest, held.writes_an_hour),
     )
     return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
 
@@ -292,8 +292,9 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups."""
-    desk = _desk(held, key)
+    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups. It hardly
+    waits for a turn to write: another installation's run may have something to show."""
+    desk = _desk(held, key, HURRIED_MS)
     progress = Progress(
         desk.access.write,
         desk.ledger.now,
