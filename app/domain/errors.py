@@ -50,6 +50,8 @@ class Reason(StrEnum):
     BUDGET_TIME = "budget-time"
     DAILY_CAP = "daily-cap"
     MERGE_GATE = "merge-gate"
+    MERGE_CONFLICT = "merge-conflict"
+    WORKFLOW_FILES = "workflow-files"
     MODEL_REFUSED = "model-refused"
     MODEL_FAILED = "model-failed"
     SECRET_FOUND = "secret-found"  # noqa: S105 - a slug, not a credential
@@ -57,7 +59,9 @@ class Reason(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
+    HEAD_MOVED = "head-moved"
     PLAN_UNAPPROVED = "plan-unapproved"
+    UNPUBLISHED = "unpublished"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"
 
@@ -70,6 +74,7 @@ class Waiting(StrEnum):
     MODEL = "waiting-model"
     ANSWER = "waiting-answer"
     PLAN = "waiting-plan"
+    PUBLISH = "waiting-publish"
 
 
 class Stop(Exception):

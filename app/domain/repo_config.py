@@ -55,6 +55,21 @@ class OnStop(StrEnum):
     NOTHING = "nothing"
 
 
+class Approval(StrEnum):
+    """Who may approve what was made for a change."""
+
+    NOT_REQUESTER = "not-requester"  # not who asked for it, nor who pushed to its branch
+    STRICT = "strict"  # nobody who took part in any way
+    SOLO = "solo"  # anybody with the role
+
+
+class Publish(StrEnum):
+    """When a pull request is opened."""
+
+    AT_ONCE = "at-once"
+    AFTER_APPROVAL = "after-approval"  # only after a person said `/agent publish TREE`
+
+
 @dataclass(frozen=True)
 class CheckConfig:
     """One check as configured. `run` is a string for `sh -euc`, or a list run as it is.
@@ -116,6 +131,9 @@ class RepoConfig:
     egress: tuple[str, ...] = ()
     plan_approval: bool = False
     roles: Roles = Roles()
+    approval: Approval = Approval.NOT_REQUESTER
+    approval_on_all: bool = False  # people's own pull requests get the check of approval, too
+    publish: Publish = Publish.AT_ONCE
     pull_request: PullRequestConfig = AS_USUAL
     ci: CiMode = CiMode.AUTO
     caps: dict[str, int] | None = None  # runs an hour by scope, below the operator's
@@ -138,6 +156,9 @@ KEYS = (
     "fixers",
     "egress",
     "plan_approval",
+    "approval",
+    "approval_on_all",
+    "publish",
     "roles",
     "pull_request",
     "ci",
@@ -176,8 +197,6 @@ LIMIT_RANGES: dict[str, tuple[int, int]] = {
 # Keys of the design that nothing obeys yet: accepting them would promise what is not done.
 NOT_YET = (
     "mode",
-    "approval",
-    "publish",
     "ready",
 )
 
@@ -211,6 +230,11 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         caps=_caps(mapping["caps"]) if "caps" in mapping else None,
         bots=_bots(mapping.get("bots", ())),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
+        approval=Approval(
+            one_of(mapping.get("approval", "not-requester"), "approval", tuple(Approval))
+        ),
+        approval_on_all=flag_of(mapping.get("approval_on_all", False), "approval_on_all"),
+        publish=Publish(one_of(mapping.get("publish", "at-once"), "publish", tuple(Publish))),
     )
 
 

@@ -27,7 +27,7 @@ from app.domain.report_parts import (
 )
 from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
-from app.domain.state import Kind
+from app.domain.state import JUDGING
 
 
 def look(run: Run, facts: Facts, sizes: Sizes) -> str:
@@ -41,7 +41,7 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
         )
     lines += own_ci(run.ci, sizes)
     wanted = run.contract.config.pull_request.fragment(run.issue) if run.contract else ""
-    if wanted and run.kind is not Kind.VERIFY and wanted not in {one.path for one in facts.deltas}:
+    if wanted and run.kind not in JUDGING and wanted not in {one.path for one in facts.deltas}:
         lines.append(f"no changelog fragment {code(wanted)} came with it")
     amended = run.plan.amendments if run.plan else ()
     for amendment in amended:
@@ -96,7 +96,7 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
 
 
 def _complete(run: Run) -> str:
-    if run.kind is Kind.VERIFY:
+    if run.kind in JUDGING:
         return "Every check had its say."
     return "Nothing that was planned is missing." if run.plan else "There was no plan to fulfil."
 
@@ -181,8 +181,12 @@ def _attempt(number: int, attempt: Attempt, sizes: Sizes) -> str:
 def onward(run: Run) -> str:
     lines = [
         "Review it as you would any change. Merging is yours: this app never merges.",
-        "Push commits to this branch if something small is missing. The evidence is about the "
-        "tree named above and about no other.",
+        "Push commits to this branch if something small is missing: what is there then is checked "
+        "by itself, without a model, and your commits are named as yours. The evidence is about "
+        "the tree named above and about no other.",
+        "To have something changed, comment `/agent revise` and what you want: here, on a line of "
+        "the diff, or in a review.",
+        "`/agent update` merges the present base into this branch and checks that.",
         f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
         "label `agent:fix` on it again.",
     ]

@@ -33,7 +33,16 @@ _FOREIGN = ("comment", "pull_request", "discussion", "review")
 _NUDGES: dict[str, tuple[str, ...]] = {
     "check_run": ("rerequested",),
     "issues": ("closed", "deleted", "edited", "transferred", "unlabeled"),
-    "pull_request": ("closed",),
+    "member": ("added", "edited", "removed"),
+    "pull_request": (
+        "closed",
+        "edited",
+        "opened",
+        "ready_for_review",
+        "reopened",
+        "synchronize",
+    ),
+    "pull_request_review": ("dismissed", "edited", "submitted"),
     "installation": ("deleted", "suspend"),
     "installation_repositories": ("removed",),
     "repository": ("archived", "deleted", "transferred"),
@@ -43,7 +52,15 @@ _SPOKEN = {  # event -> the action that may hold a command
     "pull_request_review": "submitted",
     "pull_request_review_comment": "created",
 }
-READ = frozenset({*_SPOKEN, *_NUDGES})
+PUSH = "push"
+READ = frozenset({*_SPOKEN, PUSH, *_NUDGES})
+# Event -> what its body holds besides the repository; all other parts make it a misfit.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "issues": ("issue",),
+    "pull_request": ("pull_request",),
+    "pull_request_review": ("pull_request", "review"),
+}
+AGENT = "agent/issue-"  # how the heads of our pull requests begin
 _TIME = re.compile(r"[0-9TZ:.+-]{1,40}")
 _LARGEST = 2**63
 
@@ -58,8 +75,8 @@ def worth_reading(name: str, action: str) -> bool:
     """Whether a body of this event and action can be an event at all, before it is read."""
     if name == "issues" and action in _ACTIONS:
         return True
-    if name in _SPOKEN:
-        return action == _SPOKEN[name]
+    if name == PUSH or action == _SPOKEN.get(name):
+        return True
     return action in _NUDGES.get(name, ())
 
 
@@ -87,9 +104,16 @@ def event_of(
         return _issues(body, bots)
     if name == "issue_comment":
         return _commented(body, bots)
-    if name in ("pull_request_review", "pull_request_review_comment"):
-        return _reviewed(name, body, bots)
     action = body.get("action")
+    if name == "pull_request_review_comment" or (name, action) == (
+        "pull_request_review",
+        "submitted",
+    ):
+        asked = _reviewed(name, body, bots)
+        if isinstance(asked, Event) or name != "pull_request_review":
+            return asked
+    if name == PUSH:
+        return _pushed(body, digest)
     if name not in _NUDGES or not isinstance(action, str) or action not in _NUDGES[name]:
         return Ignored("this event starts nothing")
     return _nudge(name, action, body, digest)
@@ -213,14 +237,16 @@ def _asked(
 
 def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None) -> Event | Ignored:
     """Something that may change what a run may do; what it was is only a hint where to look."""
-    thread_name = {"issues": "issue", "pull_request": "pull_request"}.get(name)
-    foreign = {"issue", *_FOREIGN} - {thread_name}
-    thread = _part(body, thread_name) if thread_name else None
-    if (thread_name and thread is None) or any(other in body for other in foreign):
+    parts = _PARTS.get(name, ())
+    foreign = {"issue", *_FOREIGN} - set(parts)
+    thread = _part(body, parts[0]) if parts else None
+    if any(_part(body, one) is None for one in parts) or any(other in body for other in foreign):
         raise Misfit(f"this is not the body of a `{name}` event")
     installation, sender = _part(body, "installation"), _part(body, "sender")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
+    if name == "pull_request" and action == "edited" and not _retargeted(body):
+        return Ignored("its base branch is the same")  # title and body decide nothing
     label = _part(body, "label") if action == "unlabeled" else None
     if action == "unlabeled" and (label is None or _text(label, "name").lower() not in OURS):
         return Ignored("the label is none of ours")
@@ -228,7 +254,9 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
     pressed = _part(body, "check_run") if name == "check_run" else None
     if name == "check_run" and pressed is None:
         raise Misfit("this is not the body of a `check_run` event")
-    head = _part(thread or {}, "head") if name == "pull_request" else None
+    head = _part(thread or {}, "head") if name.startswith("pull_request") else None
+    if name == "pull_request_review" and not _text(head or {}, "ref").startswith(AGENT):
+        return Ignored("the review is of no pull request of ours")
     removed = body.get("repositories_removed") or ()
     if not isinstance(removed, list | tuple):
         raise Misfit("repositories_removed is not a list")
@@ -246,11 +274,49 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
         body="",
         author=GHOST,
         updated_at=_text(thread or {}, "updated_at")[:40],
-        pull=name == "pull_request" or (thread or {}).get("pull_request") is not None,
+        pull=name.startswith("pull_request") or (thread or {}).get("pull_request") is not None,
         text=_text(pressed, "external_id")[:80] if pressed is not None else "",
         told=f"{name}.{action}",
         branch=_text(head, "ref") if head is not None else "",
         repositories=tuple(_id(one, "id") for one in removed if isinstance(one, Mapping)),
+    )
+
+
+def _retargeted(body: Body) -> bool:
+    """Whether an edit gave a pull request another base."""
+    changes = _part(body, "changes")
+    return changes is not None and changes.get("base") is not None
+
+
+def _pushed(body: Body, digest: Callable[[], str] | None) -> Event | Ignored:
+    """A branch moved; `branch` is its name. It may be the base of a pull request of ours."""
+    if any(other in body for other in ("issue", *_FOREIGN)):
+        raise Misfit("this is not the body of a `push` event")
+    repository, ref = _part(body, "repository"), _text(body, "ref")
+    installation, sender = _part(body, "installation"), _part(body, "sender")
+    if repository is None or not ref:
+        raise Misfit("a push names its repository and its ref")
+    branch = ref.removeprefix("refs/heads/")
+    if branch == ref or branch.startswith(AGENT):  # what happens to ours is told as synchronize
+        return Ignored("no branch that anything could go into")
+    if installation is None:
+        return Ignored("no installation is named: the delivery is not the App's")
+    if digest is None:
+        return Ignored("no key can be made for a nudge")
+    return Event(
+        key=f"nudge:{digest()}",
+        kind=EventKind.NUDGE,
+        installation=_id(installation, "id"),
+        repository=_repository(repository),
+        issue=0,
+        sender=GHOST if sender is None else _person(sender),
+        label="",
+        title="",
+        body="",
+        author=GHOST,
+        updated_at="",
+        told=PUSH,
+        branch=branch,
     )
 
 

@@ -7,6 +7,7 @@ from app.domain.event import Event
 from app.domain.ports import GitHubReader
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import Run
+from app.domain.state import Kind
 from worker.desk.authority import AGAIN, owner_refused
 from worker.desk.kit import DeskKit
 
@@ -14,7 +15,9 @@ from worker.desk.kit import DeskKit
 def by_our_rules(kit: DeskKit, run: Run) -> None:
     """What needs no request to anybody."""
     owner = run.repository.owner
-    if run.requester.kind != "User" and run.requester.id not in kit.bots:
+    # A push needs nobody's leave to be looked at: that writes nothing but evidence.
+    heard = run.requester.kind == "User" or run.requester.id in kit.bots
+    if not heard and run.kind is not Kind.RECHECK:
         raise Halt(
             Reason.REFUSED_ROLE,
             f"{run.requester.login} is a {run.requester.kind.lower()}, and only people start runs.",
@@ -33,7 +36,8 @@ def by_our_rules(kit: DeskKit, run: Run) -> None:
 def by_its_rules(kit: DeskKit, run: Run, config: RepoConfig) -> None:
     """What the repository itself says about who may, and how often; never looser than ours."""
     person = run.requester
-    if person.kind != "User" and person.id not in config.bots:
+    pushed = run.kind is Kind.RECHECK  # looked at whoever did it
+    if person.kind != "User" and person.id not in config.bots and not pushed:
         raise Halt(
             Reason.REFUSED_ROLE,
             f"The bot {person.login} ({person.id}) is not among `bots` in {CONFIG_PATH}.",

@@ -21,13 +21,14 @@ from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import OWNER, Kind, Role, State
+from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
+from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
@@ -35,16 +36,21 @@ from worker.desk.github.deliveries import Deliveries
 from worker.desk.github.survey import installations, labelled, repositories
 from worker.desk.kit import RUNNING, DeskKit, counted
 from worker.desk.missed import Redeliver
+from worker.desk.next_turn import NextTurn
 from worker.desk.overdue import Overdue
 from worker.desk.pace import HURRIED_MS, LONGEST_MS
 from worker.desk.polling import Poll
 from worker.desk.progress import Progress
-from worker.desk.remains import remains
+from worker.desk.remains import of_update, remains
 from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
+from worker.desk.stages.certify_again import certify_again
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
+from worker.desk.stages.follow import follow
 from worker.desk.stages.publish import publish
+from worker.desk.stages.readmit import readmit
+from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
 from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
@@ -52,6 +58,7 @@ from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.store import retention
+from worker.store.approvals import Approvals
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
@@ -65,6 +72,8 @@ CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
 TIDY = 300.0  # seconds between two looks for what is past its days
+SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
+SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -79,6 +88,20 @@ class Desk:
     tokens: Tokens
     signer: Signer
     app: App
+    next_turn: NextTurn
+    name: str
+
+    def approvals(self) -> ApprovalDesk:
+        """How approvals are looked at, in this process's name."""
+        return ApprovalDesk(
+            ledger=self.ledger,
+            rows=Approvals(self.ledger.calls),
+            weigh=self.access.weigh,
+            write=self.access.write,
+            config_of=config_of,
+            owner=self.name,
+            owners=frozenset(owner.lower() for owner in self.held.owners),
+        )
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -102,13 +125,22 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
+            waiting=self.ledger.waiting,
+            taken=self.ledger.taken,
             bots=self.held.bots,
             over_cap=self._over_cap,
+            history=self.ledger.history,
+            tell_oneself=self.ledger.add_event,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
             return Crew(stages=foreign, explain=explain(kit))
+        if run.kind in FOLLOWING:
+            again = {State.ADMIT: follow(kit), State.PUBLISH: certify_again(kit)}
+            return Crew(stages=again, explain=explain(kit), salvage=of_update(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
+        if run.kind is Kind.REVISE:
+            stages = {State.ADMIT: readmit(kit), State.PUBLISH: renew(kit)}
         return Crew(stages=stages, explain=explain(kit), salvage=remains(kit))
 
     def carrier(self) -> Carrier:
@@ -122,6 +154,17 @@ class Desk:
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run; where it ended, the review comments that waited for it have their turn, and
+        where it published something, its approval is looked at."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.state in ENDS and run.explained:
+            self.next_turn(run.change)
+        if run is not None and run.publication.commit:
+            approvals = self.approvals()
+            approvals.look(approvals.published(run))
 
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
@@ -150,7 +193,7 @@ class Desk:
         if run is not None and run.state is not State.ADMIT:
             self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
             return
-        self.carrier().carry(run_id)
+        self.carry(run_id)
 
     def front(self) -> EventDesk:
         """What every event is given."""
@@ -164,6 +207,7 @@ class Desk:
             caps=Caps(self.ledger.calls, self.held.caps),
             bots=self.held.bots,
             own=self._own,
+            approvals=self.approvals(),
         )
 
     @contextmanager
@@ -233,6 +277,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     if held.intake != "webhook":
         bodies["poller"] = partial(_listen_in, held, key)
     bodies["sweeper"] = partial(_sweep, held, key)
+    bodies["approvals"] = partial(_weigh, held, key)
     supervise(bodies)
     return 0
 
@@ -259,14 +304,18 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey, longest: int = LONGES
         Redactor((held.app_key.value, held.seal.value)).redact,
         Pacing(ledger.calls, round(held.write_pause * 1000), longest, held.writes_an_hour),
     )
-    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
+    bell = Bell(redis)
+    next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
+    name = f"desk-{secrets.token_hex(6)}"
+    signer = Signer.load(held.signing_key)
+    return Desk(held, ledger, bell, access, tokens, signer, app, next_turn, name)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     desk = _desk(held, key)
     jobs.install(
         event=desk.event,
-        run=lambda run_id: desk.carrier().carry(run_id),
+        run=desk.carry,
         token=desk.token,
     )
     listen(Role.DESK, partial(connect, held.redis_url))
@@ -288,7 +337,12 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Finished runs past the days that they are kept."""
         retention.expire(ledger, held.keep_days * 86_400_000)
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, every(TIDY, past))
+    def turns(_ledger: Ledger, _bell: Bell) -> None:
+        """Review comments that waited for a run which ended."""
+        desk.next_turn.sweep()
+
+    tidy = every(TIDY, past)
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns, tidy)
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -368,6 +422,20 @@ def _poll(desk: Desk) -> Poll:
     )
 
 
+def _weigh(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own: approvals that are due, and pull requests that nobody looks at yet."""
+    approvals = _desk(held, key).approvals()
+    searched = [0]
+
+    def weighed(ledger: Ledger, _bell: Bell) -> None:
+        if ledger.now() - searched[0] >= SEARCH_MS:
+            approvals.enrol(SEARCHED)
+            searched[0] = ledger.now()
+        approvals.pass_over()
+
+    lead(f"{Role.DESK}-approvals", partial(connect, held.redis_url), weighed)
+
+
 def _newest(ledger: Ledger, run_id: str) -> Run | None:
     """The run as it is now, None once its Change's sticky comment is a later run's."""
     run = ledger.run(run_id)
@@ -376,11 +444,12 @@ def _newest(ledger: Ledger, run_id: str) -> Run | None:
 
 
 def _fetches(ledger: Ledger, run_id: str) -> bool:
-    """Whether the run may be fetching: it has a live lease, and prepare alone fetches."""
+    """Whether the run may be fetching: it has a live lease and is where one fetches (the gate does
+    where a revision's head moved)."""
     try:
         row = ledger.row(run_id)
     except Fault:
         return True  # a row that cannot be read now: nobody takes its token on a guess
     if row is None or row.lease <= ledger.now():
         return False
-    return row.run.state is State.PREPARE
+    return row.run.state in (State.PREPARE, State.GATE)

@@ -94,6 +94,7 @@ GOOD: list[dict[str, Any]] = [
     {"services": [], "fixers": [], "egress": []},
     {"caps": {"issue": 1, "user": 0, "repository": 5}},
     {"bots": [41898282, 7]},
+    {"approval": "strict", "approval_on_all": True, "publish": "after-approval"},
 ]
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -107,6 +108,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"bots": ["dependabot[bot]"]}, "`bots[0]`: a whole number is wanted"),
     ({"bots": [True]}, "`bots[0]`: a whole number is wanted"),
     ({"bots": list(range(1, 23))}, "at most 20"),
+    ({"approval": "anybody"}, "`approval`"),
+    ({"approval_on_all": "yes"}, "true or false"),
+    ({"publish": True}, "`publish`"),
     ({"pull_reqest": {}}, "did you mean `pull_request`?"),
     ({"setup": "make"}, "`setup`: a mapping"),
     ({"setup": [""]}, "a command is wanted"),

@@ -140,8 +140,13 @@ def configure_repo(
     """Switches of one repository; None leaves a switch as it is."""
     found = world.named(repo)
     found.drafts = found.drafts if drafts is None else drafts
-    found.archived = found.archived if archived is None else archived
-    found.private = found.private if private is None else private
+    for name, value, words in (
+        ("archived", archived, ("unarchived", "archived")),
+        ("private", private, ("publicized", "privatized")),
+    ):
+        if value is not None and value != getattr(found, name):
+            setattr(found, name, value)
+            emit(world, found, "repository", words[value], Actor(found.owner), {})
     if rename is not None:
         world.former[found.full_name.lower()] = found.id
         old, found.name = found.name, rename
@@ -150,7 +155,7 @@ def configure_repo(
 
 
 def add_ruleset(world: World, *, repo: str, ruleset: Json) -> Json:
-    """Listed only; the stand-in does not enforce rules."""
+    """Listed, and told for a branch; of all rules only required checks keep a merge back."""
     found = world.named(repo)
     made = {
         "id": world.small_id(),

@@ -140,6 +140,7 @@ class ReviewComment:
     created_at: datetime
     in_reply_to: int | None = None
     reactions: list[Reaction] = field(default_factory=list)
+    start_line: int | None = None
 
 
 @dataclass(slots=True)
@@ -239,6 +240,7 @@ class Repo:
     archived: bool = False
     labels: dict[str, Label] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
+    gone: dict[int, int] = field(default_factory=dict)  # issue -> status that it answers with
     roles: dict[str, str] = field(default_factory=dict)
     suites: list[CheckSuite] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)

@@ -92,7 +92,7 @@ class Loop:
         candidate = self.run.candidate
         if candidate is None:
             return
-        base = snapshot_of(self._run).base_tree
+        base = snapshot_of(self._run).start
         tree = self._kit.objects.build(base, candidate.changes, self._kit.hold.get)
         if tree != candidate.tree:
             raise Halt(
