@@ -11,11 +11,13 @@ from typing import Any
 from app.domain.budget import Limits
 from app.domain.errors import Reason
 from app.domain.event import Event
+from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter, Hold
 from app.domain.record import JournalEntry
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
+from app.domain.state import State
 
 FIX_LABEL = "agent:fix"
 RUNNING = "agent:running"
@@ -101,3 +103,11 @@ def ending_label(reason: Reason | None) -> str:
     if reason is Reason.NEEDS_INFO:
         return NEEDS_INFO
     return CANCELLED if reason is Reason.CANCELLED else FAILED
+
+
+def label_of(run: Run) -> str:
+    """The label that an ended run leaves on its issue."""
+    if run.state is State.COMPLETE:
+        passed = run.verdict is not None and run.verdict.result is Result.PASSED
+        return DONE if passed else INCOMPLETE
+    return ending_label(run.halt.reason if run.halt else None)

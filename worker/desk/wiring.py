@@ -20,6 +20,7 @@ from app.domain.doctor import Unseen, summary
 from app.domain.doctor_rules import examine as examine_settings
 from app.domain.errors import Fault, Fenced, Halt
 from app.domain.event import Repository
+from app.domain.overdue import Labelled
 from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
@@ -37,12 +38,12 @@ from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
-from worker.desk.github.survey import installations, repositories
-from worker.desk.kit import DeskKit, counted
+from worker.desk.github.survey import installations, labelled, repositories
+from worker.desk.kit import RUNNING, DeskKit, counted
 from worker.desk.missed import Redeliver
 from worker.desk.next_turn import NextTurn
 from worker.desk.overdue import Overdue
-from worker.desk.pace import LONGEST_MS
+from worker.desk.pace import HURRIED_MS, LONGEST_MS
 from worker.desk.polling import Poll
 from worker.desk.progress import Progress
 from worker.desk.remains import of_update, remains
@@ -56,6 +57,7 @@ from worker.desk.stages.publish import publish
 from worker.desk.stages.readmit import readmit
 from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
+from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
 from worker.processes import supervise
@@ -262,6 +264,12 @@ class Desk:
             caps.give_back(scopes, run.event)
         return full
 
+    @contextmanager
+    def running(self, asking: Run) -> Iterator[Iterator[Labelled]]:
+        """The open issues of a repository that say that a run is at work."""
+        with self.access.client(asking, Phase.SURVEY) as client:
+            yield labelled(client, asking.installation, RUNNING)
+
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
         request = self.ledger.take_request(request_id)
@@ -310,7 +318,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     return 0
 
 
-def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
+def _desk(held: settings.DeskSettings, key: RSAPrivateKey, longest: int = LONGEST_MS) -> Desk:
     redis = connect(held.redis_url)
     ledger = Ledger(redis)
     app = App(
@@ -330,7 +338,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
-        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
+        Pacing(ledger.calls, round(held.write_pause * 1000), longest, held.writes_an_hour),
     )
     bell = Bell(redis)
     next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
@@ -374,8 +382,9 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups."""
-    desk = _desk(held, key)
+    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups. It hardly
+    waits for a turn to write: another installation's run may have something to show."""
+    desk = _desk(held, key, HURRIED_MS)
     progress = Progress(
         desk.access.write,
         desk.ledger.now,
@@ -404,6 +413,7 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         partial(installations, desk.app),
         desk.repositories,
         desk.access.client,
+        Stuck(desk.ledger, desk.running, desk.access.write),
     )
 
     removed = Removed(desk.ledger, desk.app)

@@ -262,13 +262,16 @@ class Ledger(Exchange):
         daily: int,
         lease_ms: int | None = None,
         on_lost: Callable[[], None] | None = None,
+        leave: Callable[[], bool] = lambda: False,
     ) -> LedgerHold:
         """The lease as `ports.Hold`; use it as a context, which keeps it alive by heartbeats.
 
         `daily` is the day's cap over everything, micro-dollars. `on_lost` is called once, from the
-        heart's thread, when another worker took over or Redis was away for a whole lease.
+        heart's thread, when another worker took over or Redis was away for a whole lease. Once
+        `leave()` is true, `look` raises `Handover`.
         """
-        return LedgerHold(self.calls, lease, daily, lease_ms or lease.lease_ms, GRACE, on_lost)
+        lasts = lease_ms or lease.lease_ms
+        return LedgerHold(self.calls, lease, daily, lasts, GRACE, on_lost, leave)
 
     def cancel(self, run_id: str) -> bool:
         """Ask a run to end; False when there is none or it is over. One that ends already is left
