@@ -208,6 +208,8 @@ class Bench:
             if kind == "torn":
                 _torn(town.redis.folder)
             town.redis.start()
+        elif where == "token":
+            town.hub.expire_tokens()
         elif where == "github":
             # Any request: the next one is the one that is meant, since only the child asks.
             status = 502 if "status" in kind else None

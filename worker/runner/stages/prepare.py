@@ -20,6 +20,7 @@ from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
 from worker.runner.stages.foreign import candidate_of
 
 PAUSE = 30.0
+UNKNOWN_TOKEN = 401
 
 
 def prepare(kit: CheckKit) -> Callable[[Run], Run]:
@@ -56,8 +57,18 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
 
 
 def _fetched(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str]:
-    """Trees of the base and of somebody else's head, "" where the contract names none. GitHub
-    serves a fork's head from the repository that its pull request is in."""
+    """Trees of the base and of somebody else's head, "" where the contract names none. A token that
+    ended before its time (expired, revoked) is asked for anew, once."""
+    try:
+        return _trees(kit, run, contract)
+    except Refused as refusal:
+        if refusal.status != UNKNOWN_TOKEN:
+            raise
+    return _trees(kit, run, contract)
+
+
+def _trees(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str]:
+    """GitHub serves a fork's head from the repository that its pull request is in."""
     name = "base commit", contract.base_commit
     try:
         with kit.fetch(run) as (url, token):
