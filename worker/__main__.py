@@ -28,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "parse": "worker.local.parse",
     "verify": "worker.local.verify",
     "config": "worker.cli.config",
+    "register": "worker.cli.register",
+    "doctor": "worker.desk.doctor",
     "selftest": "worker.sandbox.proving",
 }
 
@@ -42,9 +44,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"patchwarrant: {word!r} is no command; known are {known}\n")
         return 2
     run: Callable[[settings.Door, list[str]], int] = import_module(module).main
-    door = settings.Door(settings.environment())
     try:
-        return run(door, arguments[1:])
+        return run(settings.Door(settings.environment()), arguments[1:])
     except settings.SettingsError as error:
         sys.stderr.write(f"patchwarrant {word}: {error}\n")
         return 2

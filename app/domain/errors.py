@@ -3,6 +3,7 @@
 Stop                      nothing below is a bug; anything else is
 ├── Halt                  the run ends here; `reason` is one slug of `Reason`
 ├── Park                  the run waits without a worker; never charged to attempts or budget
+├── Handover              this process ends; the run goes on elsewhere, from its journal
 └── Fault                 an adapter could not do it; callers turn it into Halt or Park
     ├── Unavailable       the other side is away or overloaded: try later (`retry_after` seconds)
     │   └── Limited       it is well and said until when it wants to be left alone
@@ -29,6 +30,7 @@ class Reason(StrEnum):
     REFUSED_OWNER = "refused-owner"
     REFUSED_ISSUE = "refused-issue"
     REFUSED_PAUSED = "refused-paused"
+    REFUSED_CAP = "refused-cap"
     CONFIG_ERROR = "config-error"
     EMPTY_REPOSITORY = "empty-repository"
     BASE_LOST = "base-lost"
@@ -48,6 +50,8 @@ class Reason(StrEnum):
     BUDGET_TIME = "budget-time"
     DAILY_CAP = "daily-cap"
     MERGE_GATE = "merge-gate"
+    MERGE_CONFLICT = "merge-conflict"
+    WORKFLOW_FILES = "workflow-files"
     MODEL_REFUSED = "model-refused"
     MODEL_FAILED = "model-failed"
     SECRET_FOUND = "secret-found"  # noqa: S105 - a slug, not a credential
@@ -55,7 +59,9 @@ class Reason(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
+    HEAD_MOVED = "head-moved"
     PLAN_UNAPPROVED = "plan-unapproved"
+    UNPUBLISHED = "unpublished"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"
 
@@ -68,6 +74,7 @@ class Waiting(StrEnum):
     MODEL = "waiting-model"
     ANSWER = "waiting-answer"
     PLAN = "waiting-plan"
+    PUBLISH = "waiting-publish"
 
 
 class Stop(Exception):
@@ -105,6 +112,10 @@ class Park(Stop):
         self.waiting = waiting
         self.seconds = seconds
         self.note = note
+
+
+class Handover(Stop):
+    """This process was told to end: the run is let go, as it is, for another worker."""
 
 
 class Fault(Stop):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from app.domain.check import Failure, Standing
 from app.domain.ci import Ci
@@ -27,7 +29,7 @@ from app.domain.report_parts import (
 )
 from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
-from app.domain.state import Kind
+from app.domain.state import JUDGING
 
 
 def look(run: Run, facts: Facts, sizes: Sizes) -> str:
@@ -41,7 +43,7 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
         )
     lines += own_ci(run.ci, sizes)
     wanted = run.contract.config.pull_request.fragment(run.issue) if run.contract else ""
-    if wanted and run.kind is not Kind.VERIFY and wanted not in {one.path for one in facts.deltas}:
+    if wanted and run.kind not in JUDGING and wanted not in {one.path for one in facts.deltas}:
         lines.append(f"no changelog fragment {code(wanted)} came with it")
     amended = run.plan.amendments if run.plan else ()
     for amendment in amended:
@@ -96,7 +98,7 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
 
 
 def _complete(run: Run) -> str:
-    if run.kind is Kind.VERIFY:
+    if run.kind in JUDGING:
         return "Every check had its say."
     return "Nothing that was planned is missing." if run.plan else "There was no plan to fulfil."
 
@@ -181,8 +183,12 @@ def _attempt(number: int, attempt: Attempt, sizes: Sizes) -> str:
 def onward(run: Run) -> str:
     lines = [
         "Review it as you would any change. Merging is yours: this app never merges.",
-        "Push commits to this branch if something small is missing. The evidence is about the "
-        "tree named above and about no other.",
+        "Push commits to this branch if something small is missing: what is there then is checked "
+        "by itself, without a model, and your commits are named as yours. The evidence is about "
+        "the tree named above and about no other.",
+        "To have something changed, comment `/agent revise` and what you want: here, on a line of "
+        "the diff, or in a review.",
+        "`/agent update` merges the present base into this branch and checks that.",
         f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
         "label `agent:fix` on it again.",
     ]
@@ -286,6 +292,8 @@ def _provenance(run: Run, facts: Facts) -> str:
         lines.append(
             f"configuration {code(source)} at base" if source else "no configuration file at base"
         )
+    if facts.settings:
+        lines.append(_settings(facts.settings))
     if snapshot is not None and snapshot.hints:
         read = ", ".join(f"{code(one.path)} ({short(one.blob)})" for one in snapshot.hints)
         lines.append(f"the model was shown the base's own {read}, as hints")
@@ -298,4 +306,14 @@ def _provenance(run: Run, facts: Facts) -> str:
             f"{code('patchwarrant/evidence')}. To see for yourself, without trusting this app: "
             f"{code('patchwarrant verify')} and this page's address"
         )
-    return bullets(lines, 9)
+    return bullets(lines, 10)
+
+
+def _settings(told: Mapping[str, Any]) -> str:
+    """What the doctor said about the repository's own fence and settings."""
+    amiss, unseen = (
+        ", ".join(code(str(one)) for one in told.get(name) or ()) for name in ("fails", "unseen")
+    )
+    said = f"of {told.get('points', 0)} settings of the repository "
+    said += f"these fail: {amiss}" if amiss else "none fails"
+    return said + (f"; not seen by the App: {unseen}" if unseen else "")

@@ -90,7 +90,8 @@ return redis.call('HSETNX', KEYS[1], 'outcome', ARGV[2])
 
 # One open Change an issue, one active run a Change. KEYS: event row, run row, issue, due, runs,
 # open events; ARGV: run id, JSON, schema, role, state, event key, expected Change ("" = none),
-# prefix of Change rows, prefix of run rows, repository, issue, branch.
+# prefix of Change rows, prefix of run rows, repository, issue, branch, the Change that the run goes
+# on with although it has a pull request ("" = none; gone where it is not the issue's open one).
 OPEN_RUN = (
     _NOW
     + """
@@ -101,6 +102,7 @@ if opened then
   return {'known', opened, redis.call('HGET', ARGV[9] .. opened, 'change') or '', '0', ''}
 end
 local id = redis.call('GET', KEYS[3]) or ''
+if ARGV[13] ~= '' and id ~= ARGV[13] then return {'gone', '', ARGV[13], '0', ''} end
 local change = ARGV[8] .. (id == '' and run or id)
 if id ~= '' then
   local c = redis.call('HMGET', change, 'active', 'pull', 'v')
@@ -108,7 +110,7 @@ if id ~= '' then
   if c[1] and c[1] ~= '' then
     return {'active', c[1], id, c[2], redis.call('HGET', ARGV[9] .. c[1], 'waiting') or ''}
   end
-  if c[2] and c[2] ~= '0' then return {'pull', '', id, c[2], ''} end
+  if ARGV[13] == '' and c[2] and c[2] ~= '0' then return {'pull', '', id, c[2], ''} end
 end
 if id ~= wanted then return {'again', id} end
 redis.call('HSET', KEYS[2], 'v', ARGV[3], 'rev', '1', 'fence', '0', 'data', ARGV[2],
@@ -126,6 +128,7 @@ end
 redis.call('ZADD', KEYS[4], at, run)
 redis.call('ZADD', KEYS[5], at, run)
 redis.call('HSET', KEYS[1], 'run', run)
+redis.call('PERSIST', KEYS[1])  -- one that waited for its turn had its outcome before
 redis.call('PERSIST', KEYS[1])
 redis.call('HSETNX', KEYS[1], 'outcome', 'run ' .. run)
 redis.call('ZREM', KEYS[6], ARGV[6])
@@ -257,6 +260,28 @@ return 1
 """
 )
 
+# A review comment waits for its turn, once, in the order in which comments were written. KEYS:
+# waiting, taken, Changes with waiting ones; ARGV: event key, when it was written, Change. Answer:
+# how many wait, 0 where a run took this one up already.
+WAIT_TURN = """
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 0 end
+redis.call('ZADD', KEYS[1], 'NX', ARGV[2], ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[3])
+return redis.call('ZCARD', KEYS[1])
+"""
+
+# A run took review comments up: they wait no longer. KEYS as above; ARGV: Change, seconds that it
+# is remembered, then the event keys.
+TAKEN = """
+for i = 3, #ARGV do
+  redis.call('ZREM', KEYS[1], ARGV[i])
+  redis.call('SADD', KEYS[2], ARGV[i])
+end
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('SREM', KEYS[3], ARGV[1]) end
+return 1
+"""
+
 # Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due; ARGV: run id,
 # first pause in ms (doubled with each wake-up that nobody answered, 32-fold at most).
 WAKE = (
@@ -327,7 +352,8 @@ return {'ok', ''}
 # run holds, Change row, journal, event row, then further rows of the run; ARGV: run id, ms that it
 # is kept after its last entry, 1 to erase an installation's (its open pull request and what it left
 # for others count no longer), Change, event key, newest schema, prefixes of blobs, holders,
-# memories, runs and issues, then the rows of the Change. Answer: 1 when it is gone.
+# memories, runs and issues, the lists of Changes whose approval is looked at, that have comments
+# waiting, and by repository (a prefix), then the rows of the Change. Answer: 1 when it is gone.
 FORGET = (
     _NOW
     + """
@@ -364,7 +390,10 @@ for other in string.gmatch(c[4], '[^,]+') do
 end
 local issue = ARGV[11] .. c[6] .. ':' .. c[5]
 if redis.call('GET', issue) == ARGV[4] then redis.call('DEL', issue) end
-for i = 12, #ARGV do redis.call('DEL', ARGV[i]) end
+redis.call('ZREM', ARGV[12], ARGV[4])
+redis.call('SREM', ARGV[13], ARGV[4])
+redis.call('SREM', ARGV[14] .. c[6], ARGV[4])
+for i = 15, #ARGV do redis.call('DEL', ARGV[i]) end
 return 1
 """
 )
@@ -534,11 +563,37 @@ return redis.call('ZADD', KEYS[1], 'NX', text(now()), ARGV[1])
 """
 )
 
+# How many runs of one scope were counted within the window before this event, or in all where it
+# was not counted itself. KEYS: the scope; ARGV: event key, window in ms.
+COUNTED = (
+    _NOW
+    + """
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now() - tonumber(ARGV[2])))
+return redis.call('ZRANK', KEYS[1], ARGV[1]) or redis.call('ZCARD', KEYS[1])
+"""
+)
+
 # One leader a role. KEYS: leader; ARGV: owner, ms.
 LEAD = """
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+
+# Gives a leadership back. KEYS: leader; ARGV: owner.
+UNLOCK = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+"""
+
+# The next look at an approval, unless something happened since the last was begun. KEYS: looks;
+# ARGV: Change id, the time that was set then, the next time.
+SETTLE_LOOK = """
+local was = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not was then return 1 end
+if tonumber(was) ~= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
 return 1
 """
 
@@ -579,6 +634,33 @@ redis.call('HSET', KEYS[1], 'open', '0')
 redis.call('HINCRBY', KEYS[1], 'rev', 1)
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
+"""
+
+# The pull request was opened again: its Change is the issue's open one, if there is no other.
+# KEYS: Change row, issue; ARGV: Change id.
+REOPEN_CHANGE = """
+if redis.call('HGET', KEYS[1], 'open') ~= '0' then return 0 end
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+redis.call('SET', KEYS[2], ARGV[1])
+redis.call('HSET', KEYS[1], 'open', '1')
+redis.call('HINCRBY', KEYS[1], 'rev', 1)
+return 1
+"""
+
+# Of several events that tell of pushes to one Change's branch the first one waits for all. KEYS:
+# push, open events; ARGV: event key, seconds. Answer: the key of the event that waits.
+WAIT_FOR_HEAD = """
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] and redis.call('ZSCORE', KEYS[2], held) then return held end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+return ARGV[1]
+"""
+
+# The head is about to be looked at: what comes from now on waits for itself. KEYS: push; ARGV:
+# event key.
+LOOK_AT_HEAD = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
 """
 
 # Counts a wake-up for an event, for the job's id; 0 when the row is gone. KEYS: event row.

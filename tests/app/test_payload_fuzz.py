@@ -8,6 +8,7 @@ import itertools
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,10 @@ from app.webhook import Webhook
 from tests.app.receiver import SECRET, headers
 from tests.fakes.github import FakeGitHub
 from tests.shared_data import shared_dir
+from worker.config_file import config_of
+from worker.desk.approval import ApprovalDesk
 from worker.desk.events import EventDesk, handle_event
+from worker.store.approvals import Approvals
 from worker.store.ledger import Ledger
 
 VARIANTS = 20_000
@@ -98,7 +102,8 @@ def test_real_payloads_and_twenty_thousand_variants(redis: Redis) -> None:
     app = Webhook(SECRET, kept)  # type: ignore[arg-type]
     given = [(name, body, list(places(body))) for name, body in real()]
     read = ("issues", "issue_comment", "pull_request", "pull_request_review", "installation",
-            "pull_request_review_comment", "installation_repositories", "repository")  # fmt: skip
+            "pull_request_review_comment", "installation_repositories", "repository",
+            "push", "member")  # fmt: skip
     adapted = [(name, ours(name, body)) for name, body, _ in given if name in read]
     mine = [(name, body, list(places(body))) for name, body in adapted]
 
@@ -130,12 +135,17 @@ def run_through_the_desk(redis: Redis, events: list[Event]) -> None:
         owners=frozenset({event.repository.owner.casefold() for event in events}),
         read=hub.read,
     )
+    looks = ApprovalDesk(
+        ledger, Approvals(ledger.calls), hub.weigh, hub.write, config_of, "fuzz", desk.owners
+    )
+    desk = replace(desk, approvals=looks)
     fresh = {event.key: event for event in events}
     for event in fresh.values():
         ledger.add_event(event)
         woken = handle_event(event.key, desk)
         assert woken is None or event.kind is EventKind.ISSUE_LABELED
     assert ledger.unhandled_events(10) == []
+    assert hub.checks == []
 
 
 def dumped(body: Any) -> bytes:

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter
+from app.domain.ports import ApprovalReader, GitHubReader, GitHubWriter
 from app.domain.run import Run, branch_name
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, Kind
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
+from worker.desk.github.weigher import Weigher
 from worker.desk.pace import AlonePace, SharedPace
 from worker.desk.tokens import Tokens
 from worker.store.pacing import Pacing
@@ -20,6 +21,13 @@ from worker.store.pacing import Pacing
 
 def nobody() -> None:
     """For requests that belong to no lease: notes about events, the progress of a run."""
+
+
+READS = {
+    Kind.VERIFY: Phase.EXAMINE,
+    Kind.REVISE: Phase.REVIEW,
+    **dict.fromkeys(FOLLOWING, Phase.FOLLOW),
+}
 
 
 @dataclass
@@ -42,8 +50,9 @@ class Access:
 
     @contextmanager
     def read(self, run: Run, own: Callable[[], None] = nobody) -> Iterator[GitHubReader]:
-        """Live reads of the run's repository: about its issue, or about somebody's pull request."""
-        phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
+        """Live reads of the run's repository: about its issue, about somebody's pull request, or
+        about its Change's own."""
+        phase = READS.get(run.kind, Phase.AUTHORIZE)
         with self.client(run, phase, own) as client:
             yield Reader(client)
 
@@ -52,6 +61,12 @@ class Access:
         """Live reads for a command or a nudge, pull requests included."""
         with self.client(run, Phase.LOOK) as client:
             yield Reader(client)
+
+    @contextmanager
+    def weigh(self, run: Run) -> Iterator[ApprovalReader]:
+        """Live reads about an approval, or about whether one is needed."""
+        with self.client(run, Phase.WEIGH) as client:
+            yield Weigher(client, self.app_id)
 
     @contextmanager
     def write(

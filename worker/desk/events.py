@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from app.domain import triggers
 from app.domain.errors import Halt, Waiting
@@ -14,6 +15,7 @@ from worker.desk.again import PRESSED, pressed
 from worker.desk.authority import require_role
 from worker.desk.conversation import conversed
 from worker.desk.front import EventDesk, begin, note_of, run_for, tell
+from worker.desk.heads import waited
 from worker.desk.nudges import nudged
 from worker.store.rows import Opening
 
@@ -31,11 +33,22 @@ def handle_event(key: str, desk: EventDesk) -> str | None:
     event = desk.ledger.event(key)
     if event is None:
         return None
+    if waited(event, desk):  # it comes again after a run; everything else was done the first time
+        desk = replace(desk, approvals=None)
+    marked = desk.approvals.mark(event) if desk.approvals is not None else ()
+    woken = _handled(event, desk)
+    if desk.approvals is not None:
+        desk.approvals.look(marked)
+    return woken
+
+
+def _handled(event: Event, desk: EventDesk) -> str | None:
     if event.told == PRESSED:
         return pressed(event, desk)
     if event.kind is EventKind.NUDGE:
-        nudged(event, desk)
-        return None
+        if desk.approvals is not None and event.told.startswith("pull_request."):
+            desk.approvals.others(event, run_for(event, desk, word="approval"))
+        return nudged(event, desk)
     if event.kind is not EventKind.ISSUE_LABELED:
         return conversed(event, desk)
     return _labeled(event, desk)

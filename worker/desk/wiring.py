@@ -3,51 +3,67 @@
 from __future__ import annotations
 
 import gc
+import logging
 import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
-from app.domain.errors import Fault
+from app.domain.doctor import Unseen, summary
+from app.domain.doctor_rules import examine as examine_settings
+from app.domain.errors import Fault, Fenced, Halt
 from app.domain.event import Repository
+from app.domain.overdue import Labelled
+from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import OWNER, Kind, Role, State
+from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
+from worker.desk import doctor
+from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
-from worker.desk.github.survey import installations, repositories
-from worker.desk.kit import DeskKit
+from worker.desk.github.survey import installations, labelled, repositories
+from worker.desk.kit import RUNNING, DeskKit, counted
 from worker.desk.missed import Redeliver
+from worker.desk.next_turn import NextTurn
 from worker.desk.overdue import Overdue
-from worker.desk.pace import LONGEST_MS
+from worker.desk.pace import HURRIED_MS, LONGEST_MS
+from worker.desk.polling import Poll
 from worker.desk.progress import Progress
-from worker.desk.remains import remains
+from worker.desk.remains import of_update, remains
 from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
+from worker.desk.stages.certify_again import certify_again
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
+from worker.desk.stages.follow import follow
 from worker.desk.stages.publish import publish
+from worker.desk.stages.readmit import readmit
+from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
+from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.store import retention
+from worker.store.approvals import Approvals
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
@@ -60,8 +76,13 @@ from worker.store.turns import Turns
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+LOOK_MS = 3_600_000  # between two looks at one repository's settings, for the evidence
 TIDY = 300.0  # seconds between two looks for what is past its days
+SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
+SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -75,6 +96,20 @@ class Desk:
     tokens: Tokens
     signer: Signer
     app: App
+    next_turn: NextTurn
+    name: str
+
+    def approvals(self) -> ApprovalDesk:
+        """How approvals are looked at, in this process's name."""
+        return ApprovalDesk(
+            ledger=self.ledger,
+            rows=Approvals(self.ledger.calls),
+            weigh=self.access.weigh,
+            write=self.access.write,
+            config_of=config_of,
+            owner=self.name,
+            owners=frozenset(owner.lower() for owner in self.held.owners),
+        )
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
@@ -98,11 +133,23 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
+            waiting=self.ledger.waiting,
+            taken=self.ledger.taken,
+            bots=self.held.bots,
+            over_cap=self._over_cap,
+            settings_of=partial(self._settings_of, hold),
+            history=self.ledger.history,
+            tell_oneself=self.ledger.add_event,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
             return Crew(stages=foreign, explain=explain(kit))
+        if run.kind in FOLLOWING:
+            again = {State.ADMIT: follow(kit), State.PUBLISH: certify_again(kit)}
+            return Crew(stages=again, explain=explain(kit), salvage=of_update(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
+        if run.kind is Kind.REVISE:
+            stages = {State.ADMIT: readmit(kit), State.PUBLISH: renew(kit)}
         return Crew(stages=stages, explain=explain(kit), salvage=remains(kit))
 
     def carrier(self) -> Carrier:
@@ -116,6 +163,17 @@ class Desk:
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run; where it ended, the review comments that waited for it have their turn, and
+        where it published something, its approval is looked at."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.state in ENDS and run.explained:
+            self.next_turn(run.change)
+        if run is not None and run.publication.commit:
+            approvals = self.approvals()
+            approvals.look(approvals.published(run))
 
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
@@ -144,7 +202,7 @@ class Desk:
         if run is not None and run.state is not State.ADMIT:
             self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
             return
-        self.carrier().carry(run_id)
+        self.carry(run_id)
 
     def front(self) -> EventDesk:
         """What every event is given."""
@@ -156,6 +214,9 @@ class Desk:
             owners=frozenset(owner.lower() for owner in self.held.owners),
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
+            bots=self.held.bots,
+            own=self._own,
+            approvals=self.approvals(),
         )
 
     @contextmanager
@@ -163,6 +224,51 @@ class Desk:
         """The repositories of an installation, as long as the block lasts."""
         with self.tokens.survey(installation, self.app.mint_survey) as held:
             yield repositories(self.app, held.token.secret)
+
+    def _settings_of(self, hold: LedgerHold, run: Run) -> Mapping[str, Any]:
+        """See `DeskKit.settings_of`; looked at once an hour for each repository."""
+        name, now = f"doctor:{run.repository.id}", self.ledger.now()
+        known = hold.recall(name)
+        if known is not None and now - int(known["at"]) < LOOK_MS:
+            return dict(known["summary"])
+        try:
+            with self.access.client(run, Phase.DOCTOR, hold.own) as client:
+                facts = doctor.looked(client, doctor.unseen(), admin=False)
+            if isinstance(facts.repository, Unseen):
+                return {}
+            beside = doctor.around(
+                self.app, settings.doctor_of(self.held), run.repository.owner, run.repository.name
+            )
+        except Fenced:
+            raise
+        except (Fault, Halt) as no:
+            log.info("the settings of %s were not looked at: %s", run.repository.full_name, no)
+            return {}
+        seen = replace(
+            beside, repository=facts.repository, rulesets=facts.rulesets, branch=facts.branch,
+            files=facts.files,
+        )  # fmt: skip
+        found = summary(examine_settings(seen))
+        hold.remember(name, {"at": now, "summary": found})
+        return found
+
+    def _own(self) -> str:
+        """The login of the App's own bot, from GitHub; asked only where a bot is allowed at all."""
+        return f"{self.app.slug()}[bot]"
+
+    def _over_cap(self, run: Run, limits: Mapping[str, int]) -> str:
+        """See `DeskKit.over_cap`."""
+        caps, scopes = Caps(self.ledger.calls, limits), counted(run)
+        full = caps.over(scopes, run.event)
+        if full:
+            caps.give_back(scopes, run.event)
+        return full
+
+    @contextmanager
+    def running(self, asking: Run) -> Iterator[Iterator[Labelled]]:
+        """The open issues of a repository that say that a run is at work."""
+        with self.access.client(asking, Phase.SURVEY) as client:
+            yield labelled(client, asking.installation, RUNNING)
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -204,12 +310,15 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     }
     bodies["keeper"] = partial(_keep, held, key)
     bodies["progress"] = partial(_show, held, key)
+    if held.intake != "webhook":
+        bodies["poller"] = partial(_listen_in, held, key)
     bodies["sweeper"] = partial(_sweep, held, key)
+    bodies["approvals"] = partial(_weigh, held, key)
     supervise(bodies)
     return 0
 
 
-def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
+def _desk(held: settings.DeskSettings, key: RSAPrivateKey, longest: int = LONGEST_MS) -> Desk:
     redis = connect(held.redis_url)
     ledger = Ledger(redis)
     app = App(
@@ -229,16 +338,20 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
-        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
+        Pacing(ledger.calls, round(held.write_pause * 1000), longest, held.writes_an_hour),
     )
-    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key), app)
+    bell = Bell(redis)
+    next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
+    name = f"desk-{secrets.token_hex(6)}"
+    signer = Signer.load(held.signing_key)
+    return Desk(held, ledger, bell, access, tokens, signer, app, next_turn, name)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     desk = _desk(held, key)
     jobs.install(
         event=desk.event,
-        run=lambda run_id: desk.carrier().carry(run_id),
+        run=desk.carry,
         token=desk.token,
     )
     listen(Role.DESK, partial(connect, held.redis_url))
@@ -260,12 +373,18 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Finished runs past the days that they are kept."""
         retention.expire(ledger, held.keep_days * 86_400_000)
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, every(TIDY, past))
+    def turns(_ledger: Ledger, _bell: Bell) -> None:
+        """Review comments that waited for a run which ended."""
+        desk.next_turn.sweep()
+
+    tidy = every(TIDY, past)
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns, tidy)
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups."""
-    desk = _desk(held, key)
+    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups. It hardly
+    waits for a turn to write: another installation's run may have something to show."""
+    desk = _desk(held, key, HURRIED_MS)
     progress = Progress(
         desk.access.write,
         desk.ledger.now,
@@ -284,8 +403,8 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 
 def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own as well: looks for what GitHub could not deliver, and for labelled
-    issues that nobody told of."""
+    """A process of its own as well: looks for what GitHub could not deliver, unless its list is
+    read anyway, and for labelled issues that nobody told of."""
     desk = _desk(held, key)
     redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
     survey = Overdue(
@@ -294,6 +413,7 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         partial(installations, desk.app),
         desk.repositories,
         desk.access.client,
+        Stuck(desk.ledger, desk.running, desk.access.write),
     )
 
     removed = Removed(desk.ledger, desk.app)
@@ -307,13 +427,49 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     def overdue(_ledger: Ledger, _bell: Bell) -> None:
         survey()
 
-    lead(
-        f"{Role.DESK}-sweeper",
-        partial(connect, held.redis_url),
-        every(held.sweep_seconds, erased),
-        every(held.sweep_seconds, missed),
-        every(held.survey_seconds, overdue),
+    passes = [every(held.sweep_seconds, erased), every(held.survey_seconds, overdue)]
+    if held.intake == "webhook":
+        passes.append(every(held.sweep_seconds, missed))
+    lead(f"{Role.DESK}-sweeper", partial(connect, held.redis_url), *passes)
+
+
+def _listen_in(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """With `intake: poll` or `both`: deliveries are read from GitHub's own list every few
+    seconds."""
+    poll = _poll(_desk(held, key))
+
+    def polled(_ledger: Ledger, _bell: Bell) -> None:
+        poll()
+
+    passes = every(held.poll_seconds, polled)
+    lead(f"{Role.DESK}-poller", partial(connect, held.redis_url), passes)
+
+
+def _poll(desk: Desk) -> Poll:
+    ledger, bell = desk.ledger, desk.bell
+    return Poll(
+        Deliveries(desk.app),
+        ledger,
+        ring=lambda key: bell.ring(Role.DESK, JOB_EVENT, key, f"polled-{key}"),
+        now=ledger.now,
+        clock=time.monotonic,
+        bots=desk.held.bots,
+        missed=desk.held.intake == "both",
     )
+
+
+def _weigh(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own: approvals that are due, and pull requests that nobody looks at yet."""
+    approvals = _desk(held, key).approvals()
+    searched = [0]
+
+    def weighed(ledger: Ledger, _bell: Bell) -> None:
+        if ledger.now() - searched[0] >= SEARCH_MS:
+            approvals.enrol(SEARCHED)
+            searched[0] = ledger.now()
+        approvals.pass_over()
+
+    lead(f"{Role.DESK}-approvals", partial(connect, held.redis_url), weighed)
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:
@@ -324,11 +480,12 @@ def _newest(ledger: Ledger, run_id: str) -> Run | None:
 
 
 def _fetches(ledger: Ledger, run_id: str) -> bool:
-    """Whether the run may be fetching: it has a live lease, and prepare alone fetches."""
+    """Whether the run may be fetching: it has a live lease and is where one fetches (the gate does
+    where a revision's head moved)."""
     try:
         row = ledger.row(run_id)
     except Fault:
         return True  # a row that cannot be read now: nobody takes its token on a guess
     if row is None or row.lease <= ledger.now():
         return False
-    return row.run.state is State.PREPARE
+    return row.run.state in (State.PREPARE, State.GATE)

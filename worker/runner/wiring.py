@@ -21,7 +21,7 @@ from app.domain.record import BLOB_CAP, JOB_TOKEN, Kept
 from app.domain.redact import Redactor
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
-from app.domain.state import Kind, Role, State
+from app.domain.state import JUDGING, Role, State
 from worker import jobs, logs, settings
 from worker.carry import Carrier, Crew, Stage
 from worker.config_file import config_of, workflow_of
@@ -92,6 +92,7 @@ class Runner:
             workflow_of=workflow_of,
             draw=partial(secrets.token_hex, 16),
             knows=Redactor([self.held.model_key.value]).knows,
+            earlier=self.ledger.run,
         )
         # A run that has begun keeps its model: thinking blocks are bound to it.
         name = run.model or self.held.model
@@ -119,8 +120,8 @@ class Runner:
                 State.VERIFY: verify(checks),
                 State.GATE: gate(checks),
             },
-            # Somebody else's change is whole as it is, and not ours to show as a patch.
-            salvage=None if run.kind is Kind.VERIFY else self._salvage(kit, hold, objects),
+            # What others made is whole as it is, and not ours to show as a patch.
+            salvage=None if run.kind in JUDGING else self._salvage(kit, hold, objects),
         )
 
     def _salvage(self, kit: Kit, hold: LedgerHold, objects: Store) -> Stage:
@@ -131,7 +132,7 @@ class Runner:
             run = bring(run)
             if hold.heart.cancelled and run.candidate is not None and run.snapshot is not None:
                 try:
-                    _keep_patch(hold, objects, run.snapshot.base_tree, run.candidate)
+                    _keep_patch(hold, objects, run.snapshot.start, run.candidate)
                 except Fenced:
                     raise
                 except Fault as gone:  # an ending is told without its patch rather than not at all
@@ -145,7 +146,7 @@ class Runner:
 
         def stage(run: Run) -> Run:
             assert run.snapshot is not None
-            base, image = run.snapshot.base_tree, run.snapshot.image
+            base, image = run.snapshot.start, run.snapshot.image
             approved(hold, kit.clock, run)
             with Selected(run.id, image, base, hold, objects, kit.sandbox) as box:
                 told = edit(replace(kit, run_selected=box.run_selected))(run)

@@ -9,12 +9,14 @@ from typing import Any
 
 from app.domain import scripts
 from app.domain.record import (
+    INBOX,
     LEAVING,
     PAUSED,
     STORES,
     answer_key,
     leader_key,
     mark_key,
+    polled_key,
     request_key,
     tokens_key,
 )
@@ -123,6 +125,20 @@ class Exchange:
     def stores_to_go(self) -> list[int]:
         """Repositories whose object stores have to go, wherever a runner has one."""
         return [int(one) for one in self.calls.command("ZRANGE", STORES, 0, -1)]
+
+    # -- deliveries that were read from GitHub's own list
+
+    def polled(self, delivery: int) -> bool:
+        return self.calls.command("ZSCORE", polled_key(), delivery) is not None
+
+    def set_polled(self, delivery: int, at: int, before: int) -> None:
+        """This one is done; those made before `before` are not listed any more and are dropped."""
+        self.calls.command("ZADD", polled_key(), at, delivery)
+        self.calls.command("ZREMRANGEBYSCORE", polled_key(), "-inf", f"({before}")
+
+    def unheard(self, key: str) -> None:
+        """Nobody needs to ring for this event: its wake-up was rung by who wrote it."""
+        self.calls.command("LREM", INBOX, 1, key)
 
     # -- one keeper a role
 

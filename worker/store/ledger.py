@@ -6,7 +6,7 @@ longer than `patience`, or cannot write. All times are Redis milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
 from app.domain.run import Run, branch_name
-from app.domain.state import ENDS, OWNER, Role, State
+from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
 from worker.store.exchange import Exchange
@@ -28,6 +28,8 @@ GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
 TRIGGERS = 200  # open events that are looked through for a newer trigger
 RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
+
+TAKEN_SECONDS = 90 * 86_400  # that a review comment which a run took up is remembered
 
 EVENTS = record.event_key("")
 RUNS = record.run_key("")
@@ -89,10 +91,16 @@ class Ledger(Exchange):
     def open_run(self, event_key: str, run: Run) -> Opened:
         """Open `run` for an event: one open Change an issue, one active run a Change.
 
-        `run.change` is set here. Called again after a crash it answers `known`. With `new` and
-        `known` the event has its outcome. Raises `Missing` when there is no such event.
+        `run.change` is set here, but for kinds that go on with a Change: those name it, and answer
+        `gone` where it is not the issue's open one. Called again after a crash it answers `known`.
+        With `new` and `known` the event has its outcome. Raises `Missing` when there is no such
+        event.
         """
         repository, wanted = run.repository.id, ""
+        goes_on = run.kind in FOLLOWING or run.kind is Kind.REVISE
+        follows = run.change if goes_on else ""
+        if goes_on and not follows:
+            raise ValueError(f"run {run.id} names no Change to go on with")
         keys = (
             record.event_key(event_key),
             record.run_key(run.id),
@@ -119,6 +127,7 @@ class Ledger(Exchange):
                     repository,
                     run.issue,
                     branch_name(run.issue, run.id),
+                    follows,
                 ),
             )
             outcome, *rest = (part.decode() for part in answer)
@@ -253,13 +262,16 @@ class Ledger(Exchange):
         daily: int,
         lease_ms: int | None = None,
         on_lost: Callable[[], None] | None = None,
+        leave: Callable[[], bool] = lambda: False,
     ) -> LedgerHold:
         """The lease as `ports.Hold`; use it as a context, which keeps it alive by heartbeats.
 
         `daily` is the day's cap over everything, micro-dollars. `on_lost` is called once, from the
-        heart's thread, when another worker took over or Redis was away for a whole lease.
+        heart's thread, when another worker took over or Redis was away for a whole lease. Once
+        `leave()` is true, `look` raises `Handover`.
         """
-        return LedgerHold(self.calls, lease, daily, lease_ms or lease.lease_ms, GRACE, on_lost)
+        lasts = lease_ms or lease.lease_ms
+        return LedgerHold(self.calls, lease, daily, lasts, GRACE, on_lost, leave)
 
     def cancel(self, run_id: str) -> bool:
         """Ask a run to end; False when there is none or it is over. One that ends already is left
@@ -283,6 +295,14 @@ class Ledger(Exchange):
         entry = codec.encode({"approved": digest, "by": by, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.PLAN, Kept.NOTE, entry)
+        return bool(self.calls.script(scripts.ANSWER, keys, words))
+
+    def publish(self, run_id: str, event_key: str, tree: str, by: str) -> bool:
+        """Let a run that waits for that word publish the tree of that id; False when it does not
+        wait for one."""
+        entry = codec.encode({"publish": tree, "by": by, "event": event_key})
+        keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
+        words = (run_id, event_key, Waiting.PUBLISH, Kept.NOTE, entry)
         return bool(self.calls.script(scripts.ANSWER, keys, words))
 
     def edited(self, repository: int, issue: int, at: str, by: str) -> None:
@@ -390,6 +410,12 @@ class Ledger(Exchange):
             open=still == "1",
         )
 
+    def history(self, run: Run) -> list[Run]:
+        """The runs of a run's Change, oldest first."""
+        change = self.change(run.change)
+        found = [self.run(one) for one in change.runs] if change is not None else []
+        return [one for one in found if one is not None]
+
     def open_change(self, repository: int, issue: int) -> ChangeRow | None:
         """The issue's one open Change."""
         found = self.calls.command("GET", record.issue_key(repository, issue))
@@ -399,6 +425,57 @@ class Ledger(Exchange):
         """Its pull request was closed: the next label begins a new Change."""
         keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
         return bool(self.calls.script(scripts.CLOSE_CHANGE, keys, (change.id,)))
+
+    def reopen_change(self, change: ChangeRow) -> bool:
+        """Its pull request was opened again; False where the issue has another open Change."""
+        keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
+        return bool(self.calls.script(scripts.REOPEN_CHANGE, keys, (change.id,)))
+
+    def wait_for_head(self, change: str, event_key: str) -> str:
+        """The key of the one event that waits to have a Change's head looked at: this one, or an
+        earlier one that is open still and will see what this one tells of."""
+        keys = (record.push_key(change), record.EVENTS_OPEN)
+        held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
+        return str(held.decode())
+
+    def waits_for_head(self, change: str) -> str:
+        """The key of the event that waits for the end of a Change's run, "" without one."""
+        found = self.calls.command("GET", record.push_key(change))
+        return found.decode() if found else ""
+
+    def look_at_head(self, change: str, event_key: str) -> None:
+        """Say so before the head is read: what is pushed from now on waits for itself."""
+        self.calls.script(scripts.LOOK_AT_HEAD, (record.push_key(change),), (event_key,))
+
+    # -- review comments that wait for their turn
+
+    def wait_turn(self, change: str, event_key: str) -> int:
+        """Let a review comment wait for the Change's next run; how many wait now, 0 where a run
+        took this one up before."""
+        words = (event_key, self.heard(event_key), change)
+        return int(self.calls.script(scripts.WAIT_TURN, self._turns(change), words))
+
+    def waiting(self, change: str) -> list[str]:
+        """Event keys of the comments that wait, in the order in which they were written. What
+        waits is kept: who asks keeps it for another while."""
+        found = self.calls.command("ZRANGE", self._turns(change)[0], 0, -1)
+        keys = [key.decode() for key in found]
+        for key in keys:
+            self.calls.command("EXPIRE", record.event_key(key), record.EVENT_SECONDS)
+        return keys
+
+    def taken(self, change: str, event_keys: Sequence[str]) -> None:
+        """A run took these comments up, or they were refused: they wait no longer."""
+        words: list[str | int] = [change, TAKEN_SECONDS, *event_keys]
+        self.calls.script(scripts.TAKEN, self._turns(change), words)
+
+    def changes_waiting(self) -> list[str]:
+        """Ids of Changes with comments that wait."""
+        return sorted(one.decode() for one in self.calls.command("SMEMBERS", record.WAITS))
+
+    @staticmethod
+    def _turns(change: str) -> tuple[str, str, str]:
+        return record.waits_key(change), record.taken_key(change), record.WAITS
 
     def _fields(self, key: str, *names: str) -> list[Any]:
         return list(self.calls.command("HMGET", key, *names))

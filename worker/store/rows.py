@@ -40,6 +40,7 @@ class Opening(StrEnum):
     NEW = "new"  # the run is opened
     ACTIVE = "active"  # another run of this issue is at work, or waits
     PULL = "pull"  # the issue's open Change has a pull request already
+    GONE = "gone"  # the Change that the run would go on with is not the issue's open one
     KNOWN = "known"  # this very event opened a run before
 
 

@@ -118,6 +118,13 @@ def reopen(world: World, repo: Repo, issue: Issue, actor: Actor) -> None:
     announce(world, repo, issue, "reopened", actor)
 
 
+def take_away(world: World, repo: Repo, issue: Issue, actor: Actor, action: str) -> None:
+    """The issue is `deleted`, or `transferred` to another repository: it is here no more."""
+    announce(world, repo, issue, action, actor)
+    del repo.issues[issue.number]
+    repo.gone[issue.number] = 410 if action == "deleted" else 404
+
+
 def lock(world: World, repo: Repo, issue: Issue, actor: Actor, locked: bool = True) -> None:
     if issue.locked != locked:
         world.touch(issue)

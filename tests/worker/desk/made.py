@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -134,6 +136,9 @@ class Office:
     journal_fault: str = ""
     read: Read | None = None
     write: Write | None = None
+    bots: frozenset[int] = frozenset()
+    over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
+    settings_of: Callable[[Run], Mapping[str, Any]] = lambda _run: {}
 
     def kit(self) -> DeskKit:
         return DeskKit(
@@ -151,6 +156,9 @@ class Office:
             now=lambda: self.ms,
             owners=self.owners,
             ceiling=Limits(turns=40, dollars=20_000_000),
+            bots=self.bots,
+            over_cap=self.over_cap,
+            settings_of=self.settings_of,
         )
 
 

@@ -41,11 +41,14 @@ class Delivery:
         return 200 <= self.code < 300
 
 
-@dataclass(frozen=True)
+@dataclass
 class Deliveries:
-    """Every method raises `Unavailable` and `Refused`, as the App's calls do."""
+    """Every method raises `Unavailable` and `Refused`, as the App's calls do.
+
+    `tags` are (the ETag of the newest page as it was looked at last, as it was worked off last)."""
 
     app: App
+    tags: tuple[str, str] = ("", "")
 
     def since(self, at: int) -> Iterator[Delivery]:
         """The attempts made at `at` (epoch milliseconds) or later, newest first."""
@@ -64,6 +67,17 @@ class Deliveries:
             if not items or not cursor:
                 return
             ask = {"per_page": PAGE, "cursor": cursor}
+
+    def unchanged(self) -> bool:
+        """Whether nothing is new since `seen` was said: GitHub does not count this question."""
+        known = self.tags[1]
+        answer = self.app.call("GET", PATH, ask={"per_page": PAGE}, known=known)
+        self.tags = (answer.headers.get("etag", ""), known)
+        return answer.status == 304
+
+    def seen(self) -> None:
+        """All that the last look showed is worked off."""
+        self.tags = (self.tags[0], self.tags[0])
 
     def body(self, delivery: int) -> dict[str, Any]:
         """What was sent, as JSON; {} where GitHub does not keep it any more. It is not signed: the

@@ -104,7 +104,7 @@ class Client:
         `Unavailable`, `Uncertain`, `Halt(INSTALLATION)`.
         """
         call = _allowed(name, self.phase, body, ask)
-        self._bound(name, body, ask)
+        self._bound(name, body, ask, path)
         where = self._path(call, path)
         settling = list(SETTLE_WAITS) if settle else []
         while True:
@@ -184,9 +184,15 @@ class Client:
         return call.path.format(owner=owner, repo=repo, **parts)
 
     def _bound(
-        self, name: str, body: Mapping[str, Any] | None, ask: Mapping[str, str | int] | None
+        self,
+        name: str,
+        body: Mapping[str, Any] | None,
+        ask: Mapping[str, str | int] | None,
+        where: Mapping[str, str | int],
     ) -> None:
-        """The one ref: nothing is created, opened or looked up under another name."""
+        """The one ref: nothing is created, moved, opened or looked up under another name."""
+        if name == "move_ref" and (not self.branch or where.get("branch") != self.branch):
+            raise ForbiddenCall(f"{name}: only {self.branch!r} can be moved; nothing was sent")
         asked = {
             "create_ref": ("ref", f"refs/heads/{self.branch}", body),
             "create_pull": ("head", self.branch, body),
@@ -218,7 +224,7 @@ def _allowed(
 
 def _segment(name: str, value: str | int) -> str:
     """One path parameter, checked for what it must be and percent-encoded."""
-    if name in ("number", "comment", "check_run"):
+    if name in ("number", "comment", "check_run", "ruleset"):
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return str(value)
     elif isinstance(value, str):

@@ -74,8 +74,9 @@ class Wire:
         *,
         body: object = None,
         ask: Mapping[str, str | int] | None = None,
+        known: str = "",
     ) -> Answer:
-        """One request; any status is an `Answer`.
+        """One request; any status is an `Answer`. `known` is the ETag of an answer that one has.
 
         Raises `Unavailable` when the request was surely not sent, `Uncertain` when it may have
         been, `ForbiddenCall` for a body that is not valid Unicode.
@@ -84,6 +85,8 @@ class Wire:
             "Authorization": self._authorization,
             "Accept": "application/vnd.github+json",
         }
+        if known:
+            headers["If-None-Match"] = known
         content = _encoded(body)
         if content is not None:
             headers["Content-Type"] = "application/json"

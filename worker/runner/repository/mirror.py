@@ -109,9 +109,18 @@ class Store:
         `IntegrityError` when `get` gives other bytes than those named."""
         return tree.build(self._repo, base, changes, get)
 
+    def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """(tree id of both trees merged, ()), or ("", the paths that conflict, sorted)."""
+        return tree.merged(self._repo, fork, ours, theirs)
+
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
         return tree.deltas(self._repo, old, new)
+
+    def reapplied(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Three-way, file by file, without rename detection: (tree id, ()), or ("", paths in
+        conflict)."""
+        return tree.reapplied(self._repo, base, ours, theirs)
 
     def diff(self, old: str, new: str) -> bytes:
         """The unified diff, for reading only."""

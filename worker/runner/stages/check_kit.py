@@ -42,7 +42,7 @@ class CheckKit:
     length of a `with`; `config_of` reads the bytes of the configuration file (`ConfigError`),
     `workflow_of` those of a workflow (None where they are none).
     `draw` gives new random hexadecimal digits (at least 24), `knows` says whether a text holds one
-    of this process's own secrets."""
+    of this process's own secrets; `earlier` gives a run of the ledger by its id."""
 
     hold: Hold
     objects: Objects
@@ -53,6 +53,7 @@ class CheckKit:
     workflow_of: Callable[[bytes], Mapping[str, Any] | None]
     draw: Callable[[], str]
     knows: Callable[[str], bool]
+    earlier: Callable[[str], Run | None] = lambda _run: None
 
 
 def baseline_of(run: Run, check: Check) -> CheckResult | None:

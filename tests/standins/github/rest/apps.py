@@ -78,6 +78,16 @@ def list_repositories(call: Call) -> Answer:
     return call.paged(found, lambda one: repos.detailed(call.world, one), wrap="repositories")
 
 
+def hook_config(call: Call) -> Answer:
+    app = call.asking
+    told = {"content_type": "json", "insecure_ssl": "0"}
+    if app.webhook_url is not None:
+        told["url"] = app.webhook_url
+    if app.webhook_secret:
+        told["secret"] = "********"
+    return Answer(200, told)
+
+
 def list_deliveries(call: Call) -> Answer:
     """Newest first; `cursor` is the id below which the page starts."""
     size = call.number("per_page", 30, 1, 100)
@@ -169,6 +179,7 @@ OPERATIONS = (
     Operation("DELETE", "/installation/token", revoke_token),
     Operation("GET", "/installation/repositories", list_repositories, ("metadata:read",)),
     Operation("GET", "/repos/{owner}/{repo}/installation", get_repo_installation, actor="app"),
+    Operation("GET", "/app/hook/config", hook_config, actor="app"),
     Operation("GET", "/app/hook/deliveries", list_deliveries, actor="app"),
     Operation("GET", "/app/hook/deliveries/{delivery_id}", get_delivery, actor="app"),
     Operation("POST", "/app/hook/deliveries/{delivery_id}/attempts", redeliver, actor="app"),

@@ -14,7 +14,7 @@ from app.domain.evidence import Finding, Result
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH
 from app.domain.run import Run
-from app.domain.state import Kind, Signal, State
+from app.domain.state import JUDGING, Kind, Signal, State
 from tests.fakes.sandbox import ended
 from tests.worker.runner.checks.reports import ran
 from tests.worker.runner.stages.runs import FILES, OWN_SECRET, World, with_sentinels
@@ -438,11 +438,12 @@ def texts(finding: Finding) -> list[str]:
     return [*finding.exhibits, *(text for part in finding.parts for text in texts(part))]
 
 
-def test_somebody_elses_secret_is_said_and_not_quoted(world: World) -> None:
+@pytest.mark.parametrize("kind", sorted(JUDGING))
+def test_somebody_elses_secret_is_said_and_not_quoted(world: World, kind: Kind) -> None:
     secret = "ghp_" + "a1B2" * 9
     line = f"import os; os._exit(0); KEY = '{secret}'\n".encode()
     run = verified(world, world.prepared(), pkg__a_py=b"two\n" + line, conftest_py=line)
-    done = gate(world.kit())(replace(run, kind=Kind.VERIFY))
+    done = gate(world.kit())(replace(run, kind=kind))
     assert done.verdict is not None
     text = str(done.verdict.findings)
     assert secret not in text
