@@ -94,6 +94,10 @@ class Store:
         `IntegrityError` when `get` gives other bytes than those named."""
         return tree.build(self._repo, base, changes, get)
 
+    def put_back(self, tree_id: str, base: str, paths: Iterable[str]) -> str:
+        """The tree id of `tree_id` with each of `paths` as `base` has it, or without it."""
+        return tree.put_back(self._repo, tree_id, base, paths)
+
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
         return tree.deltas(self._repo, old, new)

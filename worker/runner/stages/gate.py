@@ -35,9 +35,9 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 "The run ended without a change: the candidate equals the base.",
                 "Say in the issue what should differ, then label it again.",
             )
-        rules = rules_of(contract.config)
         deltas = kit.objects.deltas(snapshot.base_tree, candidate.tree)
         foreign = run.kind is Kind.VERIFY  # somebody else's change: told about, never withheld
+        rules = rules_of(contract.config, foreign=foreign)
         if not foreign:
             _free_of_blocked(deltas, rules)
             free_of_secrets(kit, snapshot.base_tree, candidate.tree, deltas)
@@ -60,6 +60,7 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 halt=run.halt,
                 witness=replace(heard.witness, criteria=contract.criteria),
                 passing=heard.passing,
+                aside=heard.aside,
             )
         )
         _show(kit, snapshot.base_tree, candidate.tree, deltas)
