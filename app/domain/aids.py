@@ -1,7 +1,8 @@
 """Modules that only tests use: their helpers, told from the product by who imports them.
 
 A helper is imported by the base's tests (or plugins, or check scripts), by no product code, and
-looks like one: by a name, by the test framework that it imports, or by functions that only assert.
+looks like one: by a name, by the test framework that it imports, by functions that only assert, or
+since it lies beside the script that uses it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Aids:
         """Why `path` is a helper of tests (the file that uses it), "" where it is none."""
         if path not in self.base.paths or not path.endswith((*PYTHON, *SCRIPT)) or not depth:
             return ""
-        if not self._looks(path):
+        if not (self._looks(path) or self._beside(path)):
             return ""
         users = self.users(path)
         own = [user for user in users if self.is_test(user) or user in self.deciders]
@@ -85,6 +86,16 @@ class Aids:
             for name in imported(text, path)
             for one in self.base.module(name, (folder, *self.places))
         }
+
+    def _beside(self, path: str) -> bool:
+        """Whether `path` is imported by a check's script in its own folder, and from nowhere else;
+        a package is product, and so is what lies at the root."""
+        folder = posixpath.dirname(path)
+        if not folder or f"{folder}/__init__.py" in self.base.paths:
+            return False
+        users = self.users(path)
+        near = all(posixpath.dirname(user) == folder for user in users)
+        return near and any(user in self.deciders for user in users)
 
     def _looks(self, path: str) -> bool:
         words = re.split(r"[/._-]+", posixpath.splitext(path)[0].lower())

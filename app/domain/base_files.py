@@ -13,6 +13,7 @@ from app.domain.glob import match
 MOUNT = "/workspace/"  # where a check sees the tree
 SUFFIXES = (".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".json")
 _VARIABLE = re.compile(r"^.*(?:\$\{[^}]*\}|\$\([^)]*\)|\$\w+|\$[@*#?$!]|`[^`]*`|<rootDir>)")
+_INNER = re.compile(r"\$\([^()]*\)")
 _QUOTES = "\"'`,;"
 
 
@@ -35,6 +36,7 @@ class BaseFiles:
         """The files that `word` names from one of `folders`, with a suffix left out or a link
         followed; where it begins with a variable, those whose path ends like it."""
         text = word.strip(_QUOTES).removeprefix("file:").removeprefix(MOUNT)
+        text = _INNER.sub("$X", text)
         bare = _VARIABLE.sub("", text)
         if bare != text:
             tail = bare.lstrip("/")

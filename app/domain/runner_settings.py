@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import json
 import posixpath
 import re
 import shlex
@@ -199,6 +200,7 @@ def _script_settings(base: BaseFiles, trail: Trail, path: str) -> None:
     """Set-up files and patterns of test files that a JavaScript, Ruby or PHP runner is told."""
     folder, name = posixpath.split(path)
     text, why = base.read(path), f"`{path}` names it"
+    text = _manifest(text) if name == "package.json" else text
     parts = (
         [text]
         if name.startswith((".mocharc", ".rspec", ".taprc", ".nycrc"))
@@ -214,6 +216,16 @@ def _script_settings(base: BaseFiles, trail: Trail, path: str) -> None:
             for one in base.meant(word.replace("<rootDir>", "."), (folder, "")):
                 if not _entry(one) and one != path:
                     trail.files.setdefault(one, why)
+
+
+def _manifest(text: str) -> str:
+    """What a package.json says to runners of tests; the rest is about the package."""
+    try:
+        said: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    runners = ("jest", "mocha", "ava", "nyc", "c8", "tap", "vitest", "cypress", "web-test-runner")
+    return json.dumps({key: said[key] for key in runners if key in said}, indent=0)
 
 
 def _narrow(glob: str) -> bool:

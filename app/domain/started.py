@@ -154,6 +154,9 @@ class _Follower:
             word = rest[at]
             if word == "-m" and at + 1 < len(rest):
                 module = rest[at + 1]
+                if module == "coverage" and "run" in rest[at + 2 :]:
+                    self._python(rest[rest.index("run", at) + 1 :], one, here, why)
+                    return
                 for path in self.base.module(module, (one.folder, *sorted(self.trail.places))):
                     self._name(path, why)
                     self._follow(path, one.folder, why)

@@ -79,14 +79,16 @@ class Gatehouse:
             draw=lambda: drawn,
             knows=lambda _text: False,
         )
-        run = prepare(kit)(_run(commit, base[CONFIG_PATH], drawn))
+        begun = _run(commit, base[CONFIG_PATH], drawn)
+        begun = replace(begun, kind=Kind.VERIFY) if foreign else begun
+        run = prepare(kit)(begun)
         assert run.snapshot is not None
         ground = run.snapshot.base_tree
         if foreign:
             whole = {path: file for path, file in {**base, **changes}.items() if file is not None}
             tree = objects.tree(whole)
             candidate = candidate_of(objects, ground, tree)
-            run = replace(run, kind=Kind.VERIFY, candidate=candidate, state=State.VERIFY)
+            run = replace(run, candidate=candidate, state=State.VERIFY)
         else:
             edits = tuple(_change(hold, path, changes[path]) for path in sorted(changes))
             tree = objects.build(ground, edits, hold.get)

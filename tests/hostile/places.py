@@ -354,4 +354,4 @@ MENDED: tuple[Mutant, ...] = (
     ),
 )
 # Nobody can say anything about it, and nobody is blamed.
-UNUSABLE = Mutant("the base imports what is not there", {_CODE: RIGHT}, MISSING)
+UNUSABLE = Mutant("the base imports what is not there", {_CODE: RIGHT}, MISSING, foreign=True)

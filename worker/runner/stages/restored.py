@@ -10,6 +10,7 @@ from app.domain.edit import Change, Delta
 from app.domain.policy import Rules
 from app.domain.run import Run, Snapshot
 from worker.runner.stages.check_kit import BASE_TESTS, CheckKit, baseline_of
+from worker.runner.stages.lines import REGULAR
 
 
 def base_tests(
@@ -31,7 +32,7 @@ def base_tests(
     back = {check.digest(): decided.of(check, deltas, rules) for check in checks}
     if not (any(back.values()) or decided.spliced) or not run.results:
         return None, 0
-    if None in decided.spliced.values():
+    if None in decided.spliced.values() or any(_unsafe(one, deltas, rules) for one in deltas):
         return (), 0
     results: list[CheckResult] = []
     ms = 0
@@ -46,6 +47,15 @@ def base_tests(
             results.append(found)
             ms += found.ms
     return tuple(results), ms
+
+
+def _unsafe(delta: Delta, deltas: Sequence[Delta], rules: Rules) -> bool:
+    """Whether a link or a submodule stands for a test, a setting, or a folder of the base: where
+    else it leads is not put back with it. Only somebody else's change can have those."""
+    if {delta.old_mode, delta.new_mode} <= {0, *REGULAR}:
+        return False
+    inside = any(one.old_mode and one.path.startswith(f"{delta.path}/") for one in deltas)
+    return inside or rules.test(delta.path) or rules.referee(delta.path)
 
 
 def _restored(kit: CheckKit, base: str, tree: str, paths: Sequence[str], decided: Deciding) -> str:
