@@ -32,6 +32,13 @@ class BaseFiles:
     def every(self) -> frozenset[str]:
         return self.paths | self.changed
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in sorted(self.every):
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
     def meant(self, word: str, folders: Iterable[str] = ("",)) -> tuple[str, ...]:
         """The files that `word` names from one of `folders`, with a suffix left out or a link
         followed; where it begins with a variable, those whose path ends like it."""
@@ -39,9 +46,9 @@ class BaseFiles:
         text = _INNER.sub("$X", text)
         bare = _VARIABLE.sub("", text)
         if bare != text:
-            tail = bare.lstrip("/")
-            found = [p for p in self.every if tail and (p == tail or p.endswith(f"/{tail}"))]
-            return tuple(found)
+            tail = normal(bare.lstrip("/"))
+            known = self._by_name.get(tail.rpartition("/")[2], ()) if tail else ()
+            return tuple(path for path in known if path == tail or path.endswith(f"/{tail}"))
         if not text or len(text) > 300 or "\n" in text:
             return ()
         for folder in dict.fromkeys(folders):

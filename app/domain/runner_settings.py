@@ -40,16 +40,18 @@ _KEYS = re.compile(
     r"(\[[^\]]{0,4000}\]|\{[^}]{0,4000}\}|[^\n]{0,400})"
 )
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]|(?<=[\s=:])([\w@./*{}<>,-]{2,200})")
+_HELD = re.compile(r"(?:^|/)(?:node_modules|vendor|third_party|site-packages)/")
 _PRODUCT = frozenset(("", "src", "lib", "app", "packages", "source", "."))
 
 
 def add_settings(base: BaseFiles, trail: Trail) -> None:
     """Add what the settings and the runner's options say to `trail`."""
     named = [path for path in trail.files if _INI.search(path)]
-    plain = [path for path in base.paths if path.rpartition("/")[2] in INI_FILES]
+    own = [path for path in base.paths if not _HELD.search(path)]
+    plain = [path for path in own if path.rpartition("/")[2] in INI_FILES]
     for path in dict.fromkeys((*plain, *named)):
         _python_settings(base, trail, path)
-    for path in base.paths:
+    for path in own:
         if _SCRIPTED.search(path):
             _script_settings(base, trail, path)
         elif path.endswith("conftest.py"):
