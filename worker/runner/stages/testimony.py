@@ -11,7 +11,7 @@ from app.domain.edit import Delta
 from app.domain.errors import Reason
 from app.domain.policy import Rules
 from app.domain.run import Run, Snapshot
-from app.domain.state import Kind
+from app.domain.state import JUDGING
 from app.domain.witness import Witness
 from worker.runner.stages.attempts import applies
 from worker.runner.stages.check_kit import CheckKit
@@ -57,10 +57,10 @@ def testimony(
     base = snapshot.base_tree
     required = [one for one in checks if one.tier is Tier.REQUIRED]
     decided = what_decides(kit, run, snapshot, tree, deltas, rules)
-    aside = skipped_by_paths(run, snapshot, deltas, rules, decided)
+    aside = skipped_by_paths(snapshot, deltas, rules, decided)
     restored, ms = base_tests(kit, run, snapshot, tree, deltas, rules, decided, (*required, *aside))
     # Somebody else's change is not withheld for a secret: it is said, and not quoted.
-    foreign = run.kind is Kind.VERIFY
+    foreign = run.kind in JUDGING
     secrets = list(secrets_in(kit, base, tree, deltas)) if foreign else []
     silent = {path for path, _ in secrets}
     touched = referee_sentences(kit, base, tree, deltas, rules, decided, silent)
@@ -102,17 +102,16 @@ def what_decides(
 
 
 def skipped_by_paths(
-    run: Run, snapshot: Snapshot, deltas: Sequence[Delta], rules: Rules, decided: Deciding
+    snapshot: Snapshot, deltas: Sequence[Delta], rules: Rules, decided: Deciding
 ) -> tuple[Check, ...]:
     """Required checks whose `paths` the change does not touch, while it touches what decides for
     them: the base's version of it is asked."""
-    if run.candidate is None:
-        return ()
+    paths = [delta.path for delta in deltas]
     return tuple(
         check
         for check in snapshot.checks
         if check.tier is Tier.REQUIRED
-        and not applies(check, run.candidate)
+        and not applies(check, paths)
         and decided.touches(check, deltas, rules)
     )
 
