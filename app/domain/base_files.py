@@ -75,16 +75,6 @@ class BaseFiles:
         globs = {normal(posixpath.join(one, text)) for one in folders} | {text.lstrip("/")}
         return tuple(p for p in self.changed if any(match(one, p) for one in globs))
 
-    def names(self, path: str) -> tuple[str, ...]:
-        """`path`, and the names that the base's links give it."""
-        found = [path]
-        for link, target in self.links.items():
-            if path == target:
-                found.append(link)
-            elif path.startswith(f"{target}/"):
-                found.append(link + path[len(target) :])
-        return tuple(found)
-
     def _behind(self, path: str) -> tuple[str, ...]:
         target = self.links.get(path, "")
         return (target,) if target in self.every else ()
@@ -94,8 +84,3 @@ def normal(path: str) -> str:
     """`path` without `.` and `..`; "" for the root and for what lies outside of it."""
     short = posixpath.normpath(path) if path else ""
     return "" if short in (".", "..") or short.startswith(("/", "../")) else short
-
-
-def below(path: str, folder: str) -> bool:
-    """Whether `path` lies in `folder`; everything lies in the root, ""."""
-    return not folder or path.startswith(f"{folder}/")

@@ -169,10 +169,14 @@ def _plain_test(base: BaseFiles, path: str) -> bool:
 
 
 def _linked(base: BaseFiles, rules: Rules, path: str) -> str:
-    """Words where a link of the base makes `path` a test or a setting under another name."""
-    for name in base.names(path)[1:]:
-        if rules.test(name) or rules.referee(name):
-            return f"is what the base's link `{name}` leads to"
+    """Words where a link of the base makes `path` a test or a setting under another name. The
+    link's own name counts: a link among the tests may well lead to the product."""
+    for link, target in base.links.items():
+        name = posixpath.basename(link)
+        if path == target and (rules.test(name) or rules.referee(name)):
+            return f"is what the base's link `{link}` leads to"
+        if path.startswith(f"{target}/") and rules.test(f"{name}/{posixpath.basename(path)}"):
+            return f"lies where the base's link `{link}` leads to"
     return ""
 
 

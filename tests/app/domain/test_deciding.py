@@ -94,10 +94,12 @@ def test_a_program_decides_for_the_check_that_starts_it_alone() -> None:
 
 
 def test_a_link_of_the_base_gives_a_file_its_meaning() -> None:
-    links = {"conftest.py": "support/conf.py", "tests/unit": "shop/t"}
+    links = {"conftest.py": "support/conf.py", "shop/tests": "shop/t"}
     files = {"support/conf.py": "", "shop/t/a.py": ""}
     decided = found("support/conf.py", "shop/t/a.py", files=files, links=links)
     assert set(decided.every) == {"support/conf.py", "shop/t/a.py"}
+    links = {"tests/fixtures/app": "shop", "tests/sample.py": "shop/price.py"}
+    assert found("shop/price.py", links=links).paths == frozenset()
 
 
 def test_a_new_module_takes_the_name_of_one_that_the_base_imports() -> None:
