@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.domain.check import Check
 from app.domain.deciding import Deciding
-from app.domain.edit import EXECUTABLE, FILE, Delta
+from app.domain.edit import EXECUTABLE, FILE, LINK, Delta
 from app.domain.errors import Halt, Reason
 from app.domain.policy import Rules
 from app.domain.redact import secret_kinds
@@ -121,10 +121,14 @@ def referee_sentences(
                     "is gone or reads otherwise now."
                 )
                 continue
+            if delta.new_mode not in (0, *REGULAR):
+                kind = "link" if delta.new_mode == LINK else "submodule"
+                said.append(f"`{path}` is a {kind} now.")
+                continue
             before = kit.objects.read(old, path) if delta.old_mode in REGULAR else None
             after = kit.objects.read(new, path) if delta.new_mode in REGULAR else None
             told = touches(path, before, after, test=test)
-            said += told[:1] if path in silent else told
+            said += told[:1] if path in silent or delta.added < 0 else told
     return tuple(said)
 
 
