@@ -10,10 +10,15 @@ from enum import StrEnum
 import msgspec
 from redis.asyncio import Redis
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError, NoScriptError, RedisError
+from redis.exceptions import (
+    ConnectionError,
+    NoPermissionError,
+    NoScriptError,
+    RedisError,
+)
 from redis.retry import Retry
 
-from app.domain import record, scripts
+from app.domain import record, redis_settings, scripts
 from app.domain.event import Event
 
 SECONDS = 4.0  # until a delivery is answered with 503: GitHub waits for ten
@@ -72,18 +77,22 @@ class Inbox:
                 state = await self.redis.info("persistence")
                 if self.durable:
                     await self._durable(state)
-                await self.redis.set("pw:probe", "1", px=1000)
+                await self.redis.set(record.PROBE, "1", px=1000)
         except (RedisError, OSError, TimeoutError) as error:
             raise Away(_say(error)) from error
 
     async def _durable(self, state: dict[str, object]) -> None:
-        if not state.get("aof_enabled"):
-            raise Away("Redis keeps no append-only file: set `appendonly yes` and restart it")
-        if state.get("aof_last_write_status") != "ok":
+        if state.get("aof_last_write_status", "ok") != "ok":
             raise Away("Redis could not write its append-only file: look at its disk")
-        found = await self.redis.config_get("appendfsync")
-        if "always" not in found.values():
-            raise Away("Redis does not sync every write: set `appendfsync always`")
+        try:
+            found = await self.redis.config_get(*redis_settings.NAMES)
+            server = await self.redis.info("server")
+        except NoPermissionError as denied:
+            raise Away(f"Redis refused a question ({denied}). {redis_settings.GRANT}") from denied
+        named = {_text(name): _text(value) for name, value in found.items()}
+        wrong = redis_settings.problems(named, str(server.get("redis_version", "")))
+        if wrong:
+            raise Away("Redis could lose what it acknowledges: " + "; ".join(wrong))
 
     async def _flush(self) -> None:
         try:
@@ -149,6 +158,10 @@ def _fail(entries: list[Waiting], error: Away) -> None:
     for entry in entries:
         if not entry.done.done():
             entry.done.set_exception(error)
+
+
+def _text(value: bytes | str | None) -> str:
+    return value.decode() if isinstance(value, bytes) else value or ""
 
 
 def _say(error: Exception) -> str:

@@ -75,7 +75,7 @@ async def _lifespan(app: Receiver) -> AsyncIterator[None]:
 def build(settings: Settings) -> Receiver:
     """The application; it opens no connection before its first request or start."""
     inbox = Inbox(client(settings.redis_url), durable=settings.durable)
-    webhook = Webhook(settings.secret.value, inbox)
+    webhook = Webhook(settings.secret.value, inbox, bots=settings.bots)
     return Receiver(webhook, inbox, Feeder(settings.redis_url))
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.domain import env_file
+
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SECRET = "PATCHWARRANT_WEBHOOK_SECRET"  # noqa: S105 - the setting's name
 LEAST = 16  # bytes: who can guess the secret can make this app do what it does
@@ -42,11 +44,25 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     durable: bool = True
+    bots: frozenset[int] = frozenset()  # ids of bots that may trigger
     warnings: tuple[str, ...] = ()
 
 
 def environment() -> MutableMapping[str, str]:
-    """The process's environment; the only place that touches it."""
+    """The process's environment, the only place that touches it; what it does not say comes from
+    the file that PATCHWARRANT_ENV_FILE names. Raises `SettingsError`."""
+    file = os.environ.get("PATCHWARRANT_ENV_FILE", "").strip()
+    if file:
+        try:
+            more = env_file.parsed(Path(file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SettingsError(
+                f"PATCHWARRANT_ENV_FILE: {file} cannot be read: {error.strerror}"
+            ) from None
+        except ValueError as error:
+            raise SettingsError(f"PATCHWARRANT_ENV_FILE: {file}: {error}") from None
+        for name, value in more.items():
+            os.environ.setdefault(name, value)
     return os.environ
 
 
@@ -58,7 +74,7 @@ def read(names: MutableMapping[str, str]) -> Settings:
     wrong: list[str] = []
     warnings: list[str] = []
     secret = _secret(names, wrong, warnings)
-    url = names.get("PATCHWARRANT_REDIS_URL", "").strip() or REDIS_URL
+    url = _redis_url(names, wrong)
     if not _address(url):
         wrong.append(
             "PATCHWARRANT_REDIS_URL: redis://, rediss:// or unix:// is wanted, the address of the "
@@ -70,6 +86,9 @@ def read(names: MutableMapping[str, str]) -> Settings:
     check = names.get("PATCHWARRANT_REDIS_CHECK", "").strip() or "on"
     if check not in ("on", "off"):
         wrong.append("PATCHWARRANT_REDIS_CHECK: on (the default) or off (benchmarks only)")
+    bots = names.get("PATCHWARRANT_BOTS", "")
+    if not _ids(bots):
+        wrong.append("PATCHWARRANT_BOTS: account ids by commas are wanted (numbers, no names)")
     if wrong:
         raise SettingsError("These settings are missing or wrong:\n  " + "\n  ".join(wrong))
     if check == "off":
@@ -82,8 +101,41 @@ def read(names: MutableMapping[str, str]) -> Settings:
         host=names.get("PATCHWARRANT_HOST", "").strip() or "127.0.0.1",
         port=int(port),
         durable=check == "on",
+        bots=frozenset(map(int, _parts(bots))),
         warnings=tuple(warnings),
     )
+
+
+def _redis_url(names: MutableMapping[str, str], wrong: list[str]) -> str:
+    """The address, from a file where one is named: it may hold a password."""
+    file = names.get("PATCHWARRANT_REDIS_URL_FILE", "").strip()
+    if not file:
+        return names.get("PATCHWARRANT_REDIS_URL", "").strip() or REDIS_URL
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        wrong.append(f"PATCHWARRANT_REDIS_URL_FILE: {file} cannot be read: {type(error).__name__}")
+        return REDIS_URL
+
+
+def known(
+    names: MutableMapping[str, str],
+) -> tuple[frozenset[str] | None, frozenset[int], str]:
+    """(the allowed owners in lower case or None where they are not set here, bots' ids, what is
+    wrong): for the operator's look at a payload."""
+    owners, bots = names.get("PATCHWARRANT_OWNERS"), names.get("PATCHWARRANT_BOTS", "")
+    if not _ids(bots):
+        return None, frozenset(), "PATCHWARRANT_BOTS: account ids by commas are wanted"
+    listed = None if owners is None else frozenset(_parts(owners.lower()))
+    return listed, frozenset(map(int, _parts(bots))), ""
+
+
+def _parts(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _ids(text: str) -> bool:
+    return all(one.isascii() and one.isdecimal() for one in _parts(text))
 
 
 def _address(url: str) -> bool:

@@ -8,7 +8,6 @@ genuine; 413 too long; 415 not plain JSON; 408 too slow; 400 not what it says it
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import logging
 from typing import Any, NotRequired, TypedDict
@@ -18,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from app import signature
 from app.domain.event import Event, Ignored
-from app.domain.triggers import READ, Misfit, event_of
+from app.domain.triggers import READ, Misfit, digest_of, event_of
 from app.inbox import Away, Inbox
 
 # GitHub's own limits make an `issues` body at most about 1.7 MB: 65,536 characters of text, each up
@@ -131,15 +130,19 @@ class Full(Exception):
 class Webhook:
     """The ASGI application for one secret and one inbox.
 
-    `room` bounds the bytes of bodies that are not whole, so not known to be genuine, together.
+    `room` bounds the bytes of bodies that are not whole, so not known to be genuine, together;
+    `bots` are ids of bots that the operator lets trigger.
     """
 
-    def __init__(self, secret: bytes, inbox: Inbox, room: int = ROOM) -> None:
+    def __init__(
+        self, secret: bytes, inbox: Inbox, room: int = ROOM, bots: frozenset[int] = frozenset()
+    ) -> None:
         if not secret:
             raise ValueError("a receiver without a webhook secret would take anything: refused")
         self.secret = secret
         self.inbox = inbox
         self.room = room
+        self.bots = bots
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -170,9 +173,9 @@ class Webhook:
         if not signature.genuine(self.secret, body, head.signature):
             return UNSIGNED
         try:
-            found = _event(head.event, body)
+            found = read_event(head.event, body, self.bots)
         except (ValueError, RecursionError) as error:  # msgspec's and Misfit are ValueErrors
-            return _refusal(400, _short(error))
+            return _refusal(400, short(error))
         if isinstance(found, Ignored):
             return 202, _json({"ignored": found.why})
         try:
@@ -246,14 +249,16 @@ def _plain_json(kind: bytes) -> bool:
     return media.strip() == b"application/json" and parameters.strip() in (b"", b"charset=utf-8")
 
 
-def _event(name: str, body: bytes | bytearray) -> Event | Ignored:
+def read_event(
+    name: str, body: bytes | bytearray, bots: frozenset[int] = frozenset()
+) -> Event | Ignored:
     """The event in a genuine body. Raises `ValueError` or `RecursionError` for what is no JSON
     object in UTF-8, or not what it was sent as."""
     body.decode()  # the decoder skips what we do not read, unread
     if name not in READ:
         _anything(body)
         return event_of(name, {})
-    event = event_of(name, _told(body), lambda: hashlib.sha256(body).hexdigest())
+    event = event_of(name, _told(body), lambda: digest_of(json.loads(body)), bots)
     if isinstance(event, Event):
         _strict(body)
     return event
@@ -274,7 +279,8 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
         raise Misfit("a key is there twice in one object")
 
 
-def _short(error: Exception) -> str:
+def short(error: Exception) -> str:
+    """Why a body is no event, in a few words."""
     if isinstance(error, RecursionError):
         return "the body is nested too deeply"
     if isinstance(error, UnicodeDecodeError):

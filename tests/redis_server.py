@@ -103,10 +103,11 @@ class Server:
 
 
 @contextmanager
-def redis_server(*, durable: bool = True, **options: str) -> Iterator[Server]:
-    """A running server. `options` are Redis settings with `_` for `-`."""
+def redis_server(*, durable: bool = True, inside: str = "/tmp", **options: str) -> Iterator[Server]:
+    """A running server whose folder is `inside` another. `options` are Redis settings with `_` for
+    `-`."""
     # A short path: a unix socket's may have 107 bytes.
-    folder = Path(tempfile.mkdtemp(prefix="pw-redis-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="pw-redis-", dir=inside))
     named = {name.replace("_", "-"): value for name, value in options.items()}
     server = Server(folder, {**(DURABLE if durable else VOLATILE), **named})
     try:

@@ -112,6 +112,7 @@ class Stack:
                 "PATCHWARRANT_SIGNING_KEY_FILE": str(place / "signing-key.pem"),
                 "PATCHWARRANT_OWNERS": self.owner,
                 "PATCHWARRANT_WRITE_PAUSE_SECONDS": "0.02",
+                "PATCHWARRANT_WRITES_PER_HOUR": "0",
                 "PATCHWARRANT_RUNS_PER_HOUR": "user=9999,repository=9999,installation=9999",
                 "GITHUB_API_URL": self.hub.url,
                 "GITHUB_SERVER_URL": self.hub.git_url,

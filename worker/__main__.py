@@ -23,10 +23,13 @@ COMMANDS: dict[str, str] = {
     "watch": "worker.cli.watch",
     "key": "worker.cli.key",
     "evidence": "worker.cli.evidence",
+    "replay": "worker.runner.replaying",
     "check": "worker.local.check",
     "parse": "worker.local.parse",
     "verify": "worker.local.verify",
     "config": "worker.cli.config",
+    "register": "worker.cli.register",
+    "doctor": "worker.desk.doctor",
     "selftest": "worker.sandbox.proving",
 }
 
@@ -41,9 +44,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"patchwarrant: {word!r} is no command; known are {known}\n")
         return 2
     run: Callable[[settings.Door, list[str]], int] = import_module(module).main
-    door = settings.Door(settings.environment())
     try:
-        return run(door, arguments[1:])
+        return run(settings.Door(settings.environment()), arguments[1:])
     except settings.SettingsError as error:
         sys.stderr.write(f"patchwarrant {word}: {error}\n")
         return 2

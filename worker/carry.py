@@ -6,7 +6,17 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from app.domain.errors import Fault, Fenced, Halt, HaltRecord, Park, Reason, Unavailable, Waiting
+from app.domain.errors import (
+    Fault,
+    Fenced,
+    Halt,
+    HaltRecord,
+    Limited,
+    Park,
+    Reason,
+    Unavailable,
+    Waiting,
+)
 from app.domain.ports import Hold
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop
@@ -27,7 +37,7 @@ UNDOABLE = frozenset({Reason.INSTALLATION, Reason.NEEDS_OPERATOR, Reason.INFRAST
 UNTOLD = 30.0  # seconds, the first time that an ending could not be told
 PATIENCE_MS = 24 * 3_600_000  # that a run waits in one state for something that is away
 # What people are waited for has a deadline of its own.
-DATED = frozenset({Waiting.ANSWER, Waiting.PLAN})
+DATED = frozenset({Waiting.ANSWER, Waiting.PLAN, Waiting.PUBLISH})
 # Endings after which partial work is not shown as a draft, whatever `on_stop` says.
 NEVER_KEPT = frozenset({Reason.CANCELLED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE})
 log = logging.getLogger(__name__)
@@ -125,6 +135,9 @@ class Carrier:
             if run.state in ENDS and halt.record.reason in UNDOABLE:
                 raise Park(Waiting.GITHUB, UNTOLD, halt.record.message) from halt
             raise
+        except Limited as limit:
+            waiting = _waiting(run.state)
+            raise Park(waiting, limit.seconds, str(limit), exact=True) from limit
         except Unavailable as away:
             raise Park(_waiting(run.state), away.retry_after or 30.0, str(away)) from away
         except Fault as fault:
@@ -141,10 +154,11 @@ class Carrier:
         return waits and self.ledger.now() - since >= PATIENCE_MS
 
     def _park(self, lease: Lease, run: Run, park: Park, hold: Hold) -> None:
-        times = run.wait.times + 1 if run.wait and run.wait.waiting is park.waiting else 1
+        before = run.wait.times if run.wait and run.wait.waiting is park.waiting else 0
+        times = max(1, before + (not park.exact))
         # Own bounded backoff: what waits for the same thing again waits longer, up to ten minutes.
         pause = park.seconds
-        if park.waiting is not Waiting.ANSWER:
+        if park.waiting is not Waiting.ANSWER and not park.exact:
             pause = min(pause * 2 ** min(times - 1, 6), max(600.0, park.seconds))
         now = self.ledger.now()
         until = now + round(pause * 1000)

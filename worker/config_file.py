@@ -47,6 +47,14 @@ def load(data: bytes) -> Mapping[str, Any]:
     return value
 
 
+def workflow_of(data: bytes) -> Mapping[str, Any] | None:
+    """A workflow file's mapping; None where it is none, or does more than plain values need."""
+    try:
+        return load(data)
+    except ConfigError:
+        return None
+
+
 def _plain(text: str) -> None:
     """Refuse, before anything is built, what plain values do not need."""
     depth = documents = 0

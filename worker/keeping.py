@@ -47,6 +47,20 @@ def lead(name: str, connected: Callable[[], Redis], *chores: Chore) -> None:
         time.sleep(PASS)
 
 
+def every(seconds: float, chore: Chore) -> Chore:
+    """The chore at most once in so many seconds of this process; a pass that stopped on an error
+    waits as long."""
+    last = float("-inf")
+
+    def now_and_then(ledger: Ledger, bell: Bell) -> None:
+        nonlocal last
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            chore(ledger, bell)
+
+    return now_and_then
+
+
 def rewake(role: Role, ledger: Ledger, bell: Bell) -> None:
     """Ring for every run of this role that is past its wake time and has no live lease."""
     due = [row for row in ledger.due(ledger.now(), BATCH) if row.role is role]

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.domain import env_file
 from worker.setup_settings import SetupSettings, setup
 
 API_URL = "https://api.github.com"
@@ -21,6 +23,8 @@ MODEL = "claude-sonnet-5-5"
 REDIS_URL = "redis://127.0.0.1:6379/0"
 SANDBOX_SOCKET = "/run/patchwarrant/sandbox.sock"
 STATE_FOLDER = "/var/lib/patchwarrant"
+KEY_WHERE = "the .pem file from the App's page, under Private keys"
+INTAKES = ("webhook", "poll", "both")  # how events come in
 WORKERS = 256  # processes of one role at most
 CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
 
@@ -43,7 +47,7 @@ class Secret:
 class DeskSettings:
     """What the desk holds: App key, sealing key, signing key. `daily` in micro-dollars."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
     app_id: str
     app_key: Secret
     seal: Secret
@@ -55,13 +59,20 @@ class DeskSettings:
     lease_ms: int
     write_pause: float
     caps: Mapping[str, int]  # runs an hour by scope
+    writes_an_hour: int = 500  # of one installation; 0 is no cap
+    keep_days: int = 90  # that finished runs are kept
+    sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
+    survey_seconds: float = 3600  # between two looks for labelled issues that nobody told of
+    intake: str = "webhook"
+    poll_seconds: float = 5
+    bots: frozenset[int] = frozenset()  # ids of bots that may trigger
 
 
 @dataclass(frozen=True)
 class RunnerSettings:
     """What the runner holds: the model key, object stores, the sandbox's socket."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
     model: str
     model_url: str
     model_key: Secret
@@ -72,6 +83,7 @@ class RunnerSettings:
     daily: int
     workers: int
     lease_ms: int
+    keep_days: int = 90  # that an unused object store is kept
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,27 @@ class SandboxSettings:
 class OperatorSettings:
     """What the operator's commands need: the ledger alone."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """What a replay needs: the ledger, and the runner's object stores."""
+
+    redis_url: str = field(repr=False)
+    stores: Path
+
+
+@dataclass(frozen=True)
+class DoctorSettings:
+    """What the doctor looks with; `owners` None where they are not set here."""
+
+    app_id: str
+    app_key: Secret
+    api_url: str
+    owners: tuple[str, ...] | None
+    intake: str
+    signing_key: Path
 
 
 @dataclass(frozen=True)
@@ -167,6 +199,21 @@ class Door:
             return default
         return number
 
+    def one_of(self, name: str, default: str, known: tuple[str, ...]) -> str:
+        value = self.text(name, default)
+        if value not in known:
+            self.missing.append(f"{name}: one of {', '.join(known)} is wanted, not {value!r}")
+            return default
+        return value
+
+    def ids(self, name: str) -> frozenset[int]:
+        """Numbers by commas; anything else is said."""
+        parts = [one.strip() for one in self.text(name, "").split(",") if one.strip()]
+        if not all(one.isascii() and one.isdecimal() for one in parts):
+            self.missing.append(f"{name}: account ids by commas are wanted (numbers, no names)")
+            return frozenset()
+        return frozenset(map(int, parts))
+
     def caps(self, name: str, default: Mapping[str, int]) -> dict[str, int]:
         """`scope=number` by commas over the defaults; an unknown scope or no number is said."""
         found = dict(default)
@@ -223,13 +270,34 @@ class Door:
 
 
 def environment() -> MutableMapping[str, str]:
-    """The process's environment; the only place that touches it."""
+    """The process's environment, the only place that touches it; what it does not say comes from
+    the file that PATCHWARRANT_ENV_FILE names. Raises `SettingsError`."""
+    file = os.environ.get("PATCHWARRANT_ENV_FILE", "").strip()
+    if file:
+        try:
+            more = env_file.parsed(Path(file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SettingsError(
+                f"PATCHWARRANT_ENV_FILE: {file} cannot be read: {error.strerror}"
+            ) from None
+        except ValueError as error:
+            raise SettingsError(f"PATCHWARRANT_ENV_FILE: {file}: {error}") from None
+        for name, value in more.items():
+            os.environ.setdefault(name, value)
     return os.environ
 
 
 def redis_url(door: Door) -> str:
-    """The address, which is never repeated: it may hold a password."""
+    """The address, from a file where one is named; it is never repeated: it may hold a password."""
+    file = door.text("PATCHWARRANT_REDIS_URL_FILE", "")
     value = door.text("PATCHWARRANT_REDIS_URL", REDIS_URL)
+    if file:
+        try:
+            value = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            door.missing.append(
+                f"PATCHWARRANT_REDIS_URL_FILE: {file} cannot be read: {type(error).__name__}"
+            )
     if not _redis(value):
         door.missing.append(
             "PATCHWARRANT_REDIS_URL: redis://HOST:6379/0, rediss://… or unix:///path/to/socket "
@@ -260,6 +328,13 @@ def operator(door: Door) -> OperatorSettings:
     return made
 
 
+def replay(door: Door) -> ReplaySettings:
+    state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    made = ReplaySettings(redis_url(door), state / "stores")
+    door.close()
+    return made
+
+
 def local(door: Door) -> LocalSettings:
     given = door.text("PATCHWARRANT_GITHUB_TOKEN_FILE", "") or door.text(
         "PATCHWARRANT_GITHUB_TOKEN", ""
@@ -279,9 +354,7 @@ def desk(door: Door) -> DeskSettings:
     made = DeskSettings(
         redis_url=redis_url(door),
         app_id=_app_id(door),
-        app_key=door.secret(
-            "PATCHWARRANT_APP_KEY", "the .pem file from the App's page, under Private keys"
-        ),
+        app_key=door.secret("PATCHWARRANT_APP_KEY", KEY_WHERE),
         seal=door.secret("PATCHWARRANT_SEAL", "`patchwarrant key seal FILE` makes one"),
         signing_key=Path(
             door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
@@ -293,9 +366,43 @@ def desk(door: Door) -> DeskSettings:
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
         write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
+        writes_an_hour=door.whole("PATCHWARRANT_WRITES_PER_HOUR", 500, least=0),
+        survey_seconds=door.number("PATCHWARRANT_SURVEY_SECONDS", 3600),
+        keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
+        sweep_seconds=door.number("PATCHWARRANT_SWEEP_SECONDS", 60),
+        intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
+        poll_seconds=door.number("PATCHWARRANT_POLL_SECONDS", 5),
+        bots=door.ids("PATCHWARRANT_BOTS"),
     )
     door.close()
     return made
+
+
+def doctor(door: Door, *, needed: bool) -> DoctorSettings:
+    """`needed`: there is nothing else to look with than the App's key."""
+    state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    key = "PATCHWARRANT_APP_KEY"
+    given = needed or bool(door.text("PATCHWARRANT_APP_ID", ""))
+    owners = door.environment.get("PATCHWARRANT_OWNERS")
+    made = DoctorSettings(
+        app_id=_app_id(door) if given else "",
+        app_key=door.secret(key, KEY_WHERE) if given else Secret(""),
+        api_url=door.url("GITHUB_API_URL", API_URL),
+        owners=None
+        if owners is None
+        else tuple(one.strip() for one in owners.split(",") if one.strip()),
+        intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
+        signing_key=Path(
+            door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
+        ),
+    )
+    door.close()
+    return made
+
+
+def clock() -> float:
+    """This host's clock, epoch seconds: for what runs without the ledger."""
+    return time.time()
 
 
 def _app_id(door: Door) -> str:
@@ -320,6 +427,7 @@ def runner(door: Door) -> RunnerSettings:
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=door.whole("PATCHWARRANT_RUNNER_WORKERS", 2, most=WORKERS),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
+        keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
     )
     door.forget("ANTHROPIC_")  # its SDK would take an address or headers from there
     door.close()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 WORDS = {
+    "event": "say what a webhook payload would start, or why it is ignored",
     "receive": "take GitHub's webhooks (the receiver; needs the webhook secret and Redis)",
     "desk": "admit, publish and explain runs (holds the App's key)",
     "runner": "carry runs: look, plan, edit, verify (holds the model's key)",
@@ -15,25 +16,31 @@ WORDS = {
     "parse": "show what a check's log is understood to say",
     "verify": "examine evidence without trusting who made it",
     "evidence": "write out the evidence of one run, after looking at its journal",
+    "replay": "work a run's journal again, without model and network, to the same tree",
     "status": "list the newest runs",
     "watch": "follow one run as it happens",
     "cancel": "ask a run to end",
     "pause": "start no new run until `resume`",
     "resume": "end a pause",
+    "doctor": "say what of a repository's fence and settings holds, fails or cannot be seen",
+    "register": "register the App on GitHub from a page on this machine, in one click",
     "key": "make the keys that set-up needs",
     "selftest": "try from inside a container whether the sandbox holds",
     "config": "check, propose or import a repository's configuration",
     "version": "print the version",
 }
-OURS = frozenset({"receive", "version"})
+OURS = frozenset({"event", "receive", "version"})
 USAGE = 2
 ARGUMENTS = {
     "sandbox": "[--strict]",
     "watch": "[RUN]",
     "cancel": "RUN",
+    "replay": "RUN",
     "key": "seal FILE | key signing FILE",
 }
-SPEAK = frozenset({"check", "verify"})  # these have options of their own and say them
+SPEAK = frozenset(
+    {"check", "doctor", "event", "register", "verify"}
+)  # these have options of their own and say them
 HELP = frozenset({"-h", "--help"})
 
 
@@ -62,6 +69,10 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _version()
     if word == "receive":
         return _receive(words[1:])
+    if word == "event":
+        from app.cli import event
+
+        return event.main(words[1:])
     if word in WORDS:
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "worker", *words])  # noqa: S606

@@ -38,6 +38,9 @@ class Word(StrEnum):
 
 
 ALIASES = {"stop": Word.CANCEL}
+# Words that a bot may say where it is allowed at all: those that open a run, whose admission asks
+# the repository's own configuration. A bot approves, steers and publishes nothing.
+FOR_BOTS = frozenset({Word.FIX, Word.PLAN, Word.EXPLAIN, Word.VERIFY, Word.RETRY})
 # Words that a person who may triage may say; every other one needs write access.
 TRIAGE = frozenset({Word.STATUS, Word.EXPLAIN, Word.HELP})
 
@@ -167,8 +170,11 @@ HELP: tuple[tuple[str, str], ...] = (
     ("fix [text]", "start, like the label `agent:fix`; your text counts as criteria or as answers"),
     ("plan [text]", "start, and stop after the plan to ask"),
     ("approve HASH", "go on with the plan of that hash"),
+    ("publish TREE", "open the pull request that waits for this word, with exactly that tree"),
     ("explain [question]", "say where the code is and what would be done; nothing is changed"),
+    ("revise WHAT", "on a pull request of mine, one of its lines or in a review: change it so"),
     ("verify", "on any pull request: run the base's checks on it and sign what they show"),
+    ("update", "on a pull request of mine: merge the present base into it, and check that"),
     ("status", "tell how it stands"),
     ("retry", "the last request once more"),
     ("cancel", "stop the run; `stop` is the same"),

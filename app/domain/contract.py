@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.domain.budget import Limits
+from app.domain.commits import BranchCommit
 from app.domain.repo_config import RepoConfig
+from app.domain.revision import Revision
 
 
 @dataclass(frozen=True)
@@ -52,4 +54,9 @@ class Contract:
     config_source: str
     limits: Limits
     plan_approval: bool = False  # nothing is edited before a person approved the plan
-    head: str = ""  # the commit of somebody else's pull request that is examined (kind verify)
+    head: str = ""  # the commit of a pull request that is examined or revised
+    revision: Revision | None = None  # what is asked of our own pull request (kind revise)
+    fork: str = ""  # where that head parted from the base (kind update)
+    others: tuple[BranchCommit, ...] = ()  # the branch's commits that this app did not make
+    before: str = ""  # the commit that the evidence before this one is about
+    rewritten: bool = False  # that commit is no part of the branch's history any more

@@ -5,6 +5,7 @@ Stop                      nothing below is a bug; anything else is
 ├── Park                  the run waits without a worker; never charged to attempts or budget
 └── Fault                 an adapter could not do it; callers turn it into Halt or Park
     ├── Unavailable       the other side is away or overloaded: try later (`retry_after` seconds)
+    │   └── Limited       it is well and said until when it wants to be left alone
     ├── Uncertain         a write was sent and no answer came: read before writing again
     ├── Refused           the other side said no, and saying it again will not help
     │   ├── Missing       404, 410: not there (any more), or not visible to us
@@ -28,6 +29,7 @@ class Reason(StrEnum):
     REFUSED_OWNER = "refused-owner"
     REFUSED_ISSUE = "refused-issue"
     REFUSED_PAUSED = "refused-paused"
+    REFUSED_CAP = "refused-cap"
     CONFIG_ERROR = "config-error"
     EMPTY_REPOSITORY = "empty-repository"
     BASE_LOST = "base-lost"
@@ -47,6 +49,8 @@ class Reason(StrEnum):
     BUDGET_TIME = "budget-time"
     DAILY_CAP = "daily-cap"
     MERGE_GATE = "merge-gate"
+    MERGE_CONFLICT = "merge-conflict"
+    WORKFLOW_FILES = "workflow-files"
     MODEL_REFUSED = "model-refused"
     MODEL_FAILED = "model-failed"
     SECRET_FOUND = "secret-found"  # noqa: S105 - a slug, not a credential
@@ -54,7 +58,9 @@ class Reason(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
+    HEAD_MOVED = "head-moved"
     PLAN_UNAPPROVED = "plan-unapproved"
+    UNPUBLISHED = "unpublished"
     CANCELLED = "cancelled"
     QUARANTINED = "quarantined"
 
@@ -67,6 +73,7 @@ class Waiting(StrEnum):
     MODEL = "waiting-model"
     ANSWER = "waiting-answer"
     PLAN = "waiting-plan"
+    PUBLISH = "waiting-publish"
 
 
 class Stop(Exception):
@@ -94,10 +101,13 @@ class Halt(Stop):
 
 
 class Park(Stop):
-    """The run waits `seconds` from now without a worker, then goes on in the same state."""
+    """The run waits `seconds` from now without a worker, then goes on in the same state.
 
-    def __init__(self, waiting: Waiting, seconds: float, note: str) -> None:
+    `exact`: until then is known and nothing is amiss, so that waiting again is no longer wait."""
+
+    def __init__(self, waiting: Waiting, seconds: float, note: str, *, exact: bool = False) -> None:
         super().__init__(f"{waiting}: {note}")
+        self.exact = exact
         self.waiting = waiting
         self.seconds = seconds
         self.note = note
@@ -113,6 +123,14 @@ class Unavailable(Fault):
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class Limited(Unavailable):
+    """A limit with a known end: `retry_after` seconds from now it is over."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message, retry_after)
+        self.seconds = retry_after
 
 
 class Uncertain(Fault):

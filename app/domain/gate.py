@@ -37,6 +37,8 @@ class Exhibits:
     candidate, None when that was not run. `attempts` counts the candidates that were verified;
     `halt` is why the run stopped early, None when it reached its end. `plan` is None for a change
     that somebody else made (kind verify): then no rule about plan, scope or size binds it.
+    `own` are the differences that the run's own edits make, where it did not begin at the base (a
+    revision): the rules about plan, scope and size are about those. None: they are `deltas`.
     `witness` is what was measured beside the checks, `passing` the ids that pass on the candidate.
     """
 
@@ -54,6 +56,11 @@ class Exhibits:
     halt: HaltRecord | None = None
     witness: Witness = NOTHING
     passing: Sequence[str] = ()
+    own: Sequence[Delta] | None = None
+
+    @property
+    def edits(self) -> Sequence[Delta]:
+        return self.deltas if self.own is None else self.own
 
 
 def judge(exhibits: Exhibits) -> Verdict:
@@ -110,27 +117,28 @@ def size_problem(plan: Plan, deltas: Sequence[Delta], limits: Limits, rules: Rul
 
 
 def _not_empty(exhibits: Exhibits) -> str:
-    return "" if exhibits.deltas else "The candidate equals the base: nothing was changed."
+    return "" if exhibits.edits else "The candidate equals the base: nothing was changed."
 
 
 def _not_blocked(exhibits: Exhibits) -> str:
-    paths = [d.path for d in exhibits.deltas if exhibits.rules.blocked(d.path) is not None]
+    paths = [d.path for d in exhibits.edits if exhibits.rules.blocked(d.path) is not None]
     return _listed("The change touches paths that are blocked", paths)
 
 
 def _declared(exhibits: Exhibits) -> str:
     plan = exhibits.plan or NO_PLAN
-    paths = [d.path for d in exhibits.deltas if not declares(plan, d.path, action_of(d))]
+    paths = [d.path for d in exhibits.edits if not declares(plan, d.path, action_of(d))]
     return _listed("The change does to these paths what the plan does not declare", paths)
 
 
 def _in_scope(exhibits: Exhibits) -> str:
-    paths = [d.path for d in exhibits.deltas if not exhibits.rules.in_scope(d.path)]
-    return _listed("The change leaves the paths that this repository allows", paths)
+    paths = [d.path for d in exhibits.edits if not exhibits.rules.in_scope(d.path)]
+    what = "this repository allows" if exhibits.rules.scope is None else "the comments are about"
+    return _listed(f"The change leaves the paths that {what}", paths)
 
 
 def _same_kind(exhibits: Exhibits) -> str:
-    paths = [d.path for d in exhibits.deltas if not _plain(d)]
+    paths = [d.path for d in exhibits.edits if not _plain(d)]
     return _listed("The change touches links, submodules, binary files or file modes", paths)
 
 
@@ -144,7 +152,7 @@ def _plain(delta: Delta) -> bool:
 
 
 def _sized(exhibits: Exhibits) -> str:
-    return size_problem(exhibits.plan or NO_PLAN, exhibits.deltas, exhibits.limits, exhibits.rules)
+    return size_problem(exhibits.plan or NO_PLAN, exhibits.edits, exhibits.limits, exhibits.rules)
 
 
 _Rule = tuple[str, Callable[[Exhibits], str]]

@@ -1,8 +1,8 @@
 """The one table of calls to GitHub: name -> method, path, permission; and which a phase may make.
 
-Nothing outside this table can be called: there is no merge, no dispatch, no deletion or moving of
-a ref, no author override. A phase's token holds exactly what its calls need, and
-`manifests/github-app.json` asks for exactly what all phases need together.
+Nothing outside this table can be called: there is no merge, no dispatch, no deletion of a ref, no
+moving of one but fast-forward, no author override. A phase's token holds exactly what its calls
+need, and `manifests/github-app.json` asks for exactly what all phases need together.
 """
 
 from __future__ import annotations
@@ -17,12 +17,18 @@ class Phase(StrEnum):
 
     AUTHORIZE = "authorize"  # live reads: repository, issue, role, base, configuration
     EXAMINE = "examine"  # live reads about somebody else's pull request and where it parted
+    REVIEW = "review"  # live reads about our own pull request: reviews, their comments, commits
+    FOLLOW = "follow"  # live reads about a Change's own pull request: its head, base and commits
     LOOK = "look"  # live reads for a command or a nudge: pull requests too
     STATUS = "status"  # reaction, labels, comments on the issue
+    SURVEY = "survey"  # live listing of labelled issues that nobody told us of
     FETCH = "fetch"  # the runner's one read-only token, for git over HTTPS
     GIT = "git"  # blobs, tree, commit, the one ref
     PULL = "pull"  # the draft pull request
     EVIDENCE = "evidence"  # the check run
+    DOCTOR = "doctor"  # live reads of what fences the App and what runs on its branches
+    INSPECT = "inspect"  # the same with a person's own token; never minted for the App
+    WEIGH = "weigh"  # live reads about an approval
 
 
 READ = "read"
@@ -62,21 +68,37 @@ def _send(method: str, path: str, permission: str, *sends: str) -> Call:
 CALLS: dict[str, Call] = {
     "repository": _get("", METADATA),
     "role": _get("/collaborators/{username}/permission", METADATA),
+    "labelled": _get("/issues", "issues", "labels", "state", *_PAGES),
+    "issue_events": _get("/issues/{number}/events", "issues", *_PAGES),
     "issue": _get("/issues/{number}", "issues"),
     "comment": _get("/issues/comments/{comment}", "issues"),
     "ref": _get("/git/ref/heads/{branch}", "contents"),
     "file": _get("/contents/{path}", "contents", "ref"),
+    "branch": _get("/branches/{branch}", "contents"),
+    "branch_rules": _get("/rules/branches/{branch}", METADATA, *_PAGES),
+    "rulesets": _get("/rulesets", METADATA, "includes_parents", *_PAGES),
+    "ruleset": _get("/rulesets/{ruleset}", METADATA, "includes_parents"),
+    "protection": _get("/branches/{branch}/protection", "administration"),
+    "actions": _get("/actions/permissions", "administration"),
+    "actions_token": _get("/actions/permissions/workflow", "administration"),
     "read_commit": _get("/git/commits/{sha}", "contents"),
     "compare": _get("/compare/{base}...{head}", "contents", *_PAGES),
     "create_blob": _send("POST", "/git/blobs", "contents", "content", "encoding"),
     "create_tree": _send("POST", "/git/trees", "contents", "base_tree", "tree"),
     "create_commit": _send("POST", "/git/commits", "contents", "message", "tree", "parents"),
     "create_ref": _send("POST", "/git/refs", "contents", "ref", "sha"),
+    "move_ref": _send("PATCH", "/git/refs/heads/{branch}", "contents", "sha"),
     "create_pull": _send(
         "POST", "/pulls", "pull_requests", "title", "body", "head", "base", "draft"
     ),
     "pulls": _get("/pulls", "pull_requests", "head", "state", "per_page", "page"),
     "pull": _get("/pulls/{number}", "pull_requests"),
+    "pulls_with": _get("/commits/{sha}/pulls", "pull_requests", *_PAGES),
+    "pull_commits": _get("/pulls/{number}/commits", "pull_requests", *_PAGES),
+    "pull_files": _get("/pulls/{number}/files", "pull_requests", *_PAGES),
+    "reviews": _get("/pulls/{number}/reviews", "pull_requests", *_PAGES),
+    "inline_comments": _get("/pulls/{number}/comments", "pull_requests", *_PAGES),
+    "reply": _send("POST", "/pulls/{number}/comments/{comment}/replies", "pull_requests", "body"),
     "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
     "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
     "create_check": _send(
@@ -106,6 +128,7 @@ CALLS: dict[str, Call] = {
     ),
 }
 
+_SEEN = ("repository", "file", "branch", "branch_rules", "rulesets", "ruleset")
 PHASES: dict[Phase, tuple[str, ...]] = {
     Phase.AUTHORIZE: (
         "repository",
@@ -117,6 +140,29 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "read_commit",
     ),
     Phase.EXAMINE: ("repository", "role", "pull", "ref", "file", "read_commit", "compare"),
+    Phase.FOLLOW: (
+        "repository",
+        "role",
+        "issue",
+        "pull",
+        "ref",
+        "file",
+        "read_commit",
+        "compare",
+    ),
+    Phase.REVIEW: (
+        "repository",
+        "role",
+        "issue",
+        "pull",
+        "pull_commits",
+        "pull_files",
+        "reviews",
+        "inline_comments",
+        "ref",
+        "file",
+        "read_commit",
+    ),
     Phase.LOOK: ("repository", "role", "issue", "pull", "ref", "read_commit"),
     Phase.STATUS: (
         "comments",
@@ -128,6 +174,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "react",
         "react_comment",
     ),
+    Phase.SURVEY: ("labelled", "issue_events"),
     Phase.FETCH: (),
     Phase.GIT: (
         "ref",
@@ -136,9 +183,34 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "create_tree",
         "create_commit",
         "create_ref",
+        "move_ref",
     ),
-    Phase.PULL: ("pulls", "pull", "create_pull", "update_pull", "react_inline"),
+    Phase.PULL: (
+        "pulls",
+        "pull",
+        "create_pull",
+        "update_pull",
+        "react_inline",
+        "inline_comments",
+        "reply",
+    ),
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
+    Phase.DOCTOR: _SEEN,
+    Phase.INSPECT: (*_SEEN, "protection", "actions", "actions_token"),
+    Phase.WEIGH: (
+        "repository",
+        "role",
+        "pull",
+        "ref",
+        "file",
+        "read_commit",
+        "compare",
+        "reviews",
+        "pull_commits",
+        "pulls_with",
+        "branch_rules",
+        "check_runs",
+    ),
 }
 
 # Calls that are no REST call of ours: git over HTTPS asks for `contents: read`.
@@ -152,6 +224,7 @@ EVENTS: tuple[str, ...] = (
     "pull_request",
     "pull_request_review",
     "pull_request_review_comment",
+    "push",
     "repository",
 )
 
@@ -171,7 +244,7 @@ def permissions(phase: Phase) -> dict[str, str]:
 def registration() -> dict[str, str]:
     """What the App's registration asks for: every phase together, nothing else."""
     wanted: dict[str, str] = {}
-    for phase in Phase:
+    for phase in set(Phase) - {Phase.INSPECT}:
         for name, level in permissions(phase).items():
             wanted[name] = _higher(wanted.get(name, READ), level)
     return dict(sorted(wanted.items()))

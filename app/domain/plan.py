@@ -156,7 +156,7 @@ def _places(
             yield f"`{path}` is planned twice."
         seen.add(folded(path))
         if not rules.in_scope(path):
-            yield f"`{path}` is outside the paths that this repository allows ({_allowed(rules)})."
+            yield f"`{path}` is outside {_allowed(rules, path)}."
         if planned.lines < 1:
             yield f"`{path}`: `lines` is {planned.lines}; say how many lines you expect to change."
         yield from _place(planned, paths, taken)
@@ -202,8 +202,12 @@ def _above(path: str) -> Iterable[str]:
         yield path
 
 
-def _allowed(rules: Rules) -> str:
-    return ", ".join(f"`{glob}`" for glob in rules.allow)
+def _allowed(rules: Rules, path: str) -> str:
+    if rules.scope is not None and (not rules.allow or Rules(rules.allow).in_scope(path)):
+        globs = ", ".join(f"`{glob}`" for glob in rules.scope.globs)
+        return f"what the review comments are about ({globs}); a comment has to name it"
+    globs = ", ".join(f"`{glob}`" for glob in rules.allow)
+    return f"the paths that this repository allows ({globs})"
 
 
 def halt_if_blocked(path: str, rules: Rules) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from app.domain.glob import literally, match
 from app.domain.paths import PathRefused, canon, folded, fresh, hidden
 from app.domain.repo_config import CONFIG_PATH, RepoConfig
+from app.domain.revision import Scope
 
 __all__ = ["PathRefused", "Rules", "canon", "fresh", "hidden", "match", "rules_of"]
 
@@ -103,10 +104,11 @@ _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 @dataclass(frozen=True)
 class Rules:
     """What one repository's configuration makes of a canonical path. `allow` and `unlock` are
-    globs; an empty `allow` means anywhere."""
+    globs; an empty `allow` means anywhere. `scope` is what a revision's comments open."""
 
     allow: tuple[str, ...] = ()
     unlock: tuple[str, ...] = ()
+    scope: Scope | None = None
 
     def blocked(self, path: str) -> str | None:
         """None when `path` is free; else the configuration line that would unlock it, or the
@@ -120,6 +122,8 @@ class Rules:
 
     def in_scope(self, path: str) -> bool:
         """Whether `allow` lets a change touch `path`; what is blocked is another question."""
+        if self.scope is not None and not self.scope.opens(path, self.test(path)):
+            return False
         return not self.allow or any(match(glob, path) for glob in self.allow)
 
     def referee(self, path: str) -> bool:
@@ -136,9 +140,10 @@ class Rules:
         return _TEST_CLASSES.fullmatch(path.rpartition("/")[2]) is not None
 
 
-def rules_of(config: RepoConfig) -> Rules:
-    """The rules that a repository's configuration at the base commit gives."""
-    return Rules(config.paths.allow, config.paths.unlock)
+def rules_of(config: RepoConfig, scope: Scope | None = None) -> Rules:
+    """The rules that a repository's configuration at the base commit gives; a revision's `scope`
+    narrows them."""
+    return Rules(config.paths.allow, config.paths.unlock, scope)
 
 
 def never(path: str) -> bool:

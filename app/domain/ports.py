@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from app.domain.budget import Usage
 from app.domain.check import Outcome, command_digest
+from app.domain.commits import BranchCommit
+from app.domain.contributors import PullCommit
 from app.domain.edit import Change, Delta, Entry
 from app.domain.errors import Unavailable
 from app.domain.event import Person, Repository
@@ -48,6 +50,9 @@ class Hold(Protocol):
 
     def settle(self, dollars: int) -> None:
         """Replace this run's reservation by what was really spent."""
+
+    def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
+        """Append a paid call's entry (`Kept.MODEL`) and settle it, in one durable write."""
 
     def intent(self, key: str) -> dict[str, Any] | None:
         """The record of an external write of this run, or None: `{"done": bool, ...}`."""
@@ -115,11 +120,22 @@ class Objects(Protocol):
     def read(self, tree: str, path: str) -> bytes:
         """A file's bytes. Raises `Missing` for anything that is not a regular file."""
 
+    def blob(self, oid: str) -> bytes:
+        """The bytes of a blob by its id. Raises `Missing`."""
+
+    def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """(tree id of `ours` and `theirs` merged as git merges branches, both made from the tree
+        `fork`; ()), or ("", the paths that conflict, sorted)."""
+
     def build(self, base: str, changes: Iterable[Change], get: Callable[[str], bytes]) -> str:
         """The tree id of `base` plus `changes`. Raises `Refused` for what git would not keep."""
 
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
+
+    def reapplied(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Three-way, file by file, without rename detection: (tree id, ()), or ("", paths in
+        conflict)."""
 
     def diff(self, old: str, new: str) -> bytes:
         """The unified diff, for reading only."""
@@ -262,6 +278,78 @@ class CommentView:
     author: Person
 
 
+@dataclass(frozen=True)
+class Vote:
+    """A review as it is now: `state` in GitHub's words (APPROVED, DISMISSED, …), `commit` what it
+    was about, `at` when it was submitted, as GitHub writes times."""
+
+    id: int
+    by: Person
+    state: str
+    commit: str
+    at: str
+
+
+@dataclass(frozen=True)
+class WeighedCommit:
+    """A commit of a pull request. `author` and `committer` are accounts by GitHub's own matching of
+    addresses, None where it knows none; `verified` as GitHub says it."""
+
+    sha: str
+    message: str
+    author: Person | None
+    committer: Person | None
+    verified: bool
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """A check run of our App; `since` is when it began, `summary` what it shows."""
+
+    id: int
+    external_id: str
+    status: str
+    conclusion: str
+    summary: str
+    since: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two commits compared: where they parted and the paths that changed from there to the head,
+    old names too; `whole` is false where GitHub does not list them all."""
+
+    parted: str
+    paths: frozenset[str]
+    whole: bool
+
+
+@dataclass(frozen=True)
+class ReviewView:
+    """A review as it is now; `state` in GitHub's words (COMMENTED, CHANGES_REQUESTED, …)."""
+
+    id: int
+    body: str
+    author: Person
+    state: str
+
+
+@dataclass(frozen=True)
+class InlineView:
+    """A comment on a diff. `review` is the review that it belongs to, `root` the comment that its
+    thread begins with (itself, where it is no reply); `line` is 0 for one about the whole file, and
+    `start` its first line."""
+
+    id: int
+    review: int
+    root: int
+    body: str
+    author: Person
+    path: str
+    line: int
+    start: int
+
+
 class GitHubReader(Protocol):
     """Live reads of one repository. All raise `Refused`/`Missing` as GitHub answers."""
 
@@ -279,6 +367,18 @@ class GitHubReader(Protocol):
 
     def pull(self, number: int) -> PullView: ...
 
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+        """A pull request's commits, oldest first; GitHub lists at most 250."""
+
+    def pull_files(self, number: int) -> tuple[str, ...]:
+        """The paths that a pull request changes."""
+
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
+        """A pull request's reviews, oldest first."""
+
+    def inline_comments(self, number: int) -> tuple[InlineView, ...]:
+        """All comments on a pull request's diff, oldest first."""
+
     def message(self, commit: str) -> str:
         """A commit's message."""
 
@@ -293,6 +393,31 @@ class GitHubReader(Protocol):
     def parting(self, base: str, head: str) -> tuple[str, int]:
         """(commit where the history of two commits parted, how many commits `base` has since).
         Raises `Missing` where they have nothing in common."""
+
+    def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
+        """The commits of `head` that are no part of `base`, oldest first, all pages."""
+
+
+class ApprovalReader(GitHubReader, Protocol):
+    """Live reads for an approval. All raise `Refused`/`Missing` as GitHub answers."""
+
+    def votes(self, pull: int) -> tuple[Vote, ...]:
+        """Every submitted review, oldest first."""
+
+    def weighed_commits(self, pull: int) -> tuple[WeighedCommit, ...]:
+        """The commits of a pull request, oldest first; at most 250, as GitHub lists them."""
+
+    def compared(self, base: str, head: str) -> Compared:
+        """What `head` changed since it parted from `base`."""
+
+    def checks(self, commit: str, name: str) -> tuple[CheckView, ...]:
+        """Our App's check runs of that name on a commit, the newest first."""
+
+    def required_checks(self, branch: str) -> frozenset[str]:
+        """Names of the checks that active rulesets ask for on a branch."""
+
+    def pulls_with(self, commit: str) -> tuple[PullView, ...]:
+        """The pull requests that hold a commit."""
 
 
 @dataclass(frozen=True)
@@ -312,10 +437,14 @@ class GitHubWriter(Protocol):
 
     def tree(self, base_tree: str, files: Sequence[FileWrite], expected: str) -> None: ...
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         """(commit id, verified by GitHub). No author override."""
 
     def create_branch(self, branch: str, commit: str) -> None: ...
+
+    def advance_branch(self, branch: str, commit: str, old: str) -> str:
+        """Move the branch forward from `old` to `commit`; where it is when read back. Raises
+        `Refused` (422) where that is no fast-forward or there is no such branch."""
 
     def find_branch(self, branch: str) -> str | None: ...
 
@@ -326,6 +455,9 @@ class GitHubWriter(Protocol):
     def find_pull(self, branch: str) -> PullView | None: ...
 
     def pull_view(self, number: int) -> PullView: ...
+
+    def pull_at(self, number: int, commit: str) -> PullView:
+        """The pull request once it shows `commit` as its head, else as it is after some seconds."""
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView: ...
 
@@ -344,6 +476,9 @@ class GitHubWriter(Protocol):
 
     def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
         """Create, or edit the one that is known or carries `marker`; the comment's id."""
+
+    def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
+        """One reply with `marker` in the thread that `comment` began, made or found; its id."""
 
     def add_labels(self, issue: int, labels: Sequence[str]) -> None: ...
 

@@ -17,7 +17,13 @@ INBOX_BUSY = "pw:inbox:busy"
 DUE = "pw:due"  # sorted set: run id -> wake time in Redis milliseconds
 RUNS = "pw:runs"  # sorted set: run id -> when it was opened, Redis milliseconds
 EVENTS_OPEN = "pw:events:open"  # sorted set: event key without outcome -> when it was written
+APPROVALS = "pw:approvals"  # sorted set: Change id -> when its approval is looked at next, Redis ms
 PAUSED = "pw:paused"
+LEAVING = "pw:leaving"  # sorted set: installation that was removed -> when we were told, Redis ms
+STORES = "pw:stores"  # sorted set: repository id whose object store has to go -> since when
+PROBE = "pw:probe"
+EVENT_SECONDS = 7 * 86_400  # that an event without a run is kept: it may be delivered again
+STORES_SECONDS = 30 * 86_400
 MEMORY_SECONDS = 14 * 86_400  # that a measurement is kept for other runs
 BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
@@ -46,6 +52,11 @@ def issue_key(repository: int, issue: int) -> str:
     return f"pw:issue:{repository}:{issue}"
 
 
+def issue_prefix() -> str:
+    """Before `<repository>:<issue>` in `issue_key`."""
+    return "pw:issue:"
+
+
 def journal_key(run: str) -> str:
     return f"pw:journal:{run}"
 
@@ -63,6 +74,16 @@ def blob_key(digest: str) -> str:
     return f"pw:blob:{digest}"
 
 
+def held_key(run: str) -> str:
+    """Set: what a run keeps, `b:` with a blob's digest, `m:` with a memory's name."""
+    return f"pw:held:{run}"
+
+
+def holders_key(digest: str) -> str:
+    """Set: the runs that keep a blob; it goes with the last one."""
+    return f"pw:holders:{digest}"
+
+
 def memory_key(name: str) -> str:
     """A measurement that other runs may use; a cache, so it goes by itself."""
     return f"pw:memory:{name}"
@@ -78,9 +99,32 @@ def cap_key(scope: str) -> str:
     return f"pw:cap:{scope}"
 
 
+def pace_key(installation: int) -> str:
+    """Hash: when an installation's next write may be sent, and until when GitHub limits it."""
+    return f"pw:pace:{installation}"
+
+
+def push_key(change: str) -> str:
+    """Key of the event that waits to have a Change's head looked at; goes after a while."""
+    return f"pw:push:{change}"
+
+
 def edited_key(repository: int, issue: int) -> str:
     """When and by whom an issue's text was last edited, as we were told; goes after a while."""
     return f"pw:edited:{repository}:{issue}"
+
+
+WAITS = "pw:waits"  # set: ids of Changes whose review comments wait for a run
+
+
+def waits_key(change: str) -> str:
+    """Sorted set: event key -> when it was written, of review comments that wait for their turn."""
+    return f"pw:waits:{change}"
+
+
+def taken_key(change: str) -> str:
+    """Set: event keys of review comments that a run took up; goes after a while."""
+    return f"pw:taken:{change}"
 
 
 def taken_off_key(repository: int, issue: int) -> str:
@@ -107,8 +151,54 @@ def answer_key(request: str) -> str:
     return f"pw:answer:{request}"
 
 
+def mark_key(name: str) -> str:
+    """How far a keeper looked through what is outside, epoch milliseconds."""
+    return f"pw:mark:{name}"
+
+
+def polled_key() -> str:
+    """Sorted set: delivery id -> when it was made, of those that were read already."""
+    return "pw:polled"
+
+
 def leader_key(role: str) -> str:
     return f"pw:leader:{role}"
+
+
+def rows_of_run(run: str) -> tuple[str, ...]:
+    """The rows that go when a run is forgotten, besides its blobs and its event."""
+    return (run_key(run), journal_key(run), intents_key(run), held_key(run))
+
+
+def rows_of_change(change: str) -> tuple[str, ...]:
+    """The rows that go with the last run of a Change."""
+    return (
+        change_key(change),
+        approval_key(change),
+        pushers_key(change),
+        waits_key(change),
+        taken_key(change),
+    )
+
+
+def approvals_of_key(repository: int) -> str:
+    """Set: the Changes of a repository whose approval is looked at."""
+    return f"pw:approvals-of:{repository}"
+
+
+def approval_key(change: str) -> str:
+    """What the check run about the approval of a Change says, as it was written last."""
+    return f"pw:approval:{change}"
+
+
+def approval_lock_key(change: str) -> str:
+    """Who looks at a Change's approval now; goes by itself."""
+    return f"pw:approval-lock:{change}"
+
+
+def pushers_key(change: str) -> str:
+    """Hash: account id -> login of people who pushed to a Change's branch, as events said."""
+    return f"pw:pushers:{change}"
 
 
 class Kept(StrEnum):

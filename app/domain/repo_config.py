@@ -17,6 +17,7 @@ from typing import Any
 
 from app.domain.budget import Limits
 from app.domain.check import PARSERS, Check, Tier
+from app.domain.ci import CiMode
 from app.domain.config_values import CONFIG_PATH as CONFIG_PATH
 from app.domain.config_values import ConfigError as ConfigError
 from app.domain.config_values import (
@@ -52,6 +53,21 @@ class OnStop(StrEnum):
     DRAFT = "draft"
     PATCH = "patch"
     NOTHING = "nothing"
+
+
+class Approval(StrEnum):
+    """Who may approve what was made for a change."""
+
+    NOT_REQUESTER = "not-requester"  # not who asked for it, nor who pushed to its branch
+    STRICT = "strict"  # nobody who took part in any way
+    SOLO = "solo"  # anybody with the role
+
+
+class Publish(StrEnum):
+    """When a pull request is opened."""
+
+    AT_ONCE = "at-once"
+    AFTER_APPROVAL = "after-approval"  # only after a person said `/agent publish TREE`
 
 
 @dataclass(frozen=True)
@@ -115,7 +131,13 @@ class RepoConfig:
     egress: tuple[str, ...] = ()
     plan_approval: bool = False
     roles: Roles = Roles()
+    approval: Approval = Approval.NOT_REQUESTER
+    approval_on_all: bool = False  # people's own pull requests get the check of approval, too
+    publish: Publish = Publish.AT_ONCE
     pull_request: PullRequestConfig = AS_USUAL
+    ci: CiMode = CiMode.AUTO
+    caps: dict[str, int] | None = None  # runs an hour by scope, below the operator's
+    bots: tuple[int, ...] = ()  # ids of bots that may trigger, of those that the operator allows
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
 
 
@@ -134,8 +156,14 @@ KEYS = (
     "fixers",
     "egress",
     "plan_approval",
+    "approval",
+    "approval_on_all",
+    "publish",
     "roles",
     "pull_request",
+    "ci",
+    "caps",
+    "bots",
 )
 CHECK_KEYS = (
     "name",
@@ -152,6 +180,8 @@ CHECK_KEYS = (
 PATHS_KEYS = ("allow", "unlock")
 EVIDENCE_KEYS = ("key",)
 ROLES_KEYS = ("change", "ask")
+CAPS_KEYS = ("issue", "user", "repository")
+BOTS_MOST = 20
 # GitHub's roles that a word may need, from the least on.
 RANKS = ("triage", "write", "maintain", "admin")
 # name -> (lowest, highest); `dollars` in micro-dollars
@@ -167,11 +197,6 @@ LIMIT_RANGES: dict[str, tuple[int, int]] = {
 # Keys of the design that nothing obeys yet: accepting them would promise what is not done.
 NOT_YET = (
     "mode",
-    "caps",
-    "bots",
-    "approval",
-    "publish",
-    "ci",
     "ready",
 )
 
@@ -200,8 +225,16 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         fixers=read_fixers(mapping.get("fixers", ())),
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
+        ci=CiMode(one_of(mapping.get("ci", CiMode.AUTO), "ci", tuple(CiMode))),
         pull_request=read_pull_request(mapping.get("pull_request", {})),
+        caps=_caps(mapping["caps"]) if "caps" in mapping else None,
+        bots=_bots(mapping.get("bots", ())),
         plan_approval=flag_of(mapping.get("plan_approval", False), "plan_approval"),
+        approval=Approval(
+            one_of(mapping.get("approval", "not-requester"), "approval", tuple(Approval))
+        ),
+        approval_on_all=flag_of(mapping.get("approval_on_all", False), "approval_on_all"),
+        publish=Publish(one_of(mapping.get("publish", "at-once"), "publish", tuple(Publish))),
     )
 
 
@@ -369,6 +402,18 @@ def _roles(value: Any) -> Roles:
         change=one_of(mapping.get("change", "write"), "roles.change", RANKS[1:]),
         ask=one_of(mapping.get("ask", "triage"), "roles.ask", RANKS),
     )
+
+
+def _caps(value: Any) -> dict[str, int]:
+    mapping = known_keys(value, CAPS_KEYS, "caps")
+    return {name: number_of(one, f"caps.{name}", 0, 10_000) for name, one in mapping.items()}
+
+
+def _bots(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) > BOTS_MOST:
+        raise ConfigError(f"`bots`: a list of at most {BOTS_MOST} account ids is wanted")
+    ids = [number_of(one, f"bots[{at}]", 1, 2**53) for at, one in enumerate(value)]
+    return tuple(dict.fromkeys(ids))
 
 
 def reaches(role: str, least: str) -> bool:

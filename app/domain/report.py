@@ -26,6 +26,7 @@ from app.domain.report_facts import (
     Facts,
     Sizes,
 )
+from app.domain.report_follow import delta, noted, origin, people, retitled, unchecked
 from app.domain.report_parts import (
     RESULTS,
     check_table,
@@ -36,6 +37,15 @@ from app.domain.report_parts import (
     first_looks,
     short,
     spent,
+)
+from app.domain.report_revision import (
+    people_section,
+    renewed_title,
+    reply,
+    review_section,
+    revised,
+    since_section,
+    thread_marker,
 )
 from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
 from app.domain.report_signed import (
@@ -51,25 +61,33 @@ from app.domain.report_signed import (
     statements_in,
 )
 from app.domain.run import Run
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, JUDGING, Kind
 
 __all__ = [
     "BODY_CAP",
     "Facts",
     "Marker",
+    "alike",
     "attached_in",
     "body_marker",
     "check_output",
     "commit_message",
     "ending",
+    "first_screen",
     "merge_body",
+    "not_checked",
     "page",
     "pull_body",
     "pull_title",
     "remarks",
+    "renewed_title",
+    "reply",
+    "revised",
     "statements_in",
     "status",
     "template",
+    "thread_marker",
+    "title_of_verdict",
     "uncertified",
 ]
 
@@ -118,6 +136,29 @@ def uncertified(run: Run, title: str, head: str) -> tuple[str, str]:
         title if title.startswith(prefix) else prefix + title,
         f"{start}\n{not_certified(run, head)}\n{end}",
     )
+
+
+def first_screen(run: Run, facts: Facts, most: int) -> str:
+    """Verdict, checks, files and spend in at most `most` characters, "" if nothing fits."""
+    facts = replace(facts, deltas=deltas_of(run, facts))
+    return _fitting(lambda sizes: _first(run, facts, sizes, sizes.checks), most, len)
+
+
+def alike(one: str, other: str) -> bool:
+    """Equal as GitHub keeps text: line ends and the blank end do not count."""
+    return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
+
+
+def not_checked(run: Run, title: str, head: str) -> tuple[str, str]:
+    """(title, our part of the body) of a pull request whose present head could not be checked."""
+    start, end = marks(run.id)
+    return retitled(title, "[not certified] "), f"{start}\n{unchecked(run, head)}\n{end}"
+
+
+def title_of_verdict(run: Run, title: str) -> str:
+    """The title of a pull request with new evidence: what we put before it follows the verdict."""
+    passed = run.verdict is not None and run.verdict.result is Result.PASSED
+    return retitled(title, "" if passed else "[incomplete] ")
 
 
 def check_output(run: Run, facts: Facts) -> tuple[str, str, str]:
@@ -171,6 +212,7 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     """The first screen: verdict, checks, files, spend."""
     parts = [_verdict(run, facts, sizes)]
     notes = first_looks(run.verdict.findings, sizes) if run.verdict else []
+    notes += noted(run, sizes)
     if notes:
         parts.append("  \n".join(notes))
     parts.append(check_table(run, sizes, rows))
@@ -178,8 +220,10 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     if changes:
         parts.append("  \n".join(changes))
     limits = run.contract.limits if run.contract else None
-    foreign = run.kind is Kind.VERIFY
-    files = files_line(facts.deltas, run.plan, foreign)
+    # The plan of a revision is about its own edits: those stand in a section of their own.
+    plan = None if run.kind is Kind.REVISE else run.plan
+    foreign = run.kind in JUDGING
+    files = files_line(facts.deltas, plan, foreign or run.kind is Kind.REVISE)
     parts.append(files if foreign else "  \n".join((files, spent(run.spend, limits))))
     return "\n\n".join(parts)
 
@@ -195,12 +239,24 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
     )
     commit = f", commit {code(facts.commit)}" if facts.commit else ""
     closing = _closing(run, verdict)
-    who = f"asked for by {code(run.requester.login)}"
+    asked_by = f"asked for by {code(run.requester.login)}"
+    who = origin(run) if run.kind in FOLLOWING else asked_by
     page = f" · [the run's page]({facts.page})" if facts.page else ""
     return (
         f"{RESULTS[verdict.result]} {said}\n\n"
         f"Tree {code(verdict.tree)}{commit}, base {short(verdict.base_commit)}.\n"
         f"{closing}, {who}{page}."
+        f"{_stale(run)}"
+    )
+
+
+def _stale(run: Run) -> str:
+    """What is said where somebody pushed right after our follow-up commit."""
+    if run.kind is not Kind.REVISE or not run.publication.overtaken:
+        return ""
+    return (
+        f"\n\n⚠️ **Stale:** the head is {short(run.publication.overtaken)} now. What stands here is "
+        f"about {short(run.publication.commit)} alone."
     )
 
 
@@ -213,15 +269,22 @@ def _closing(run: Run, verdict: Verdict) -> str:
 
 
 def _rest(run: Run, facts: Facts, sizes: Sizes) -> str:
-    foreign = run.kind is Kind.VERIFY
-    files = file_list(facts.deltas, run.plan, sizes, foreign)
+    foreign = run.kind in JUDGING
+    revises = run.kind is Kind.REVISE
+    plan = None if revises else run.plan
+    files = file_list(facts.deltas, plan, sizes, foreign or revises)
     sections = (
+        ("What changed since the previous head", since_section(run, facts, sizes)),
+        ("What the review asked", review_section(run, facts, sizes)),
+        ("Commits by people", people_section(run, sizes)),
         ("Look at this first", look(run, facts, sizes)),
+        ("People's commits", people(run, sizes)),
+        ("Since the evidence before", delta(facts.looks, sizes)),
         ("What was not done", wall(run, facts, sizes)),
-        ("What was asked", "" if foreign else asked(run, sizes)),
-        ("Files" if foreign else "Files against the plan", files),
+        ("What was asked", "" if run.kind is Kind.VERIFY else asked(run, sizes)),
+        ("Files" if foreign or revises else "Files against the plan", files),
         ("How it came about", "" if foreign else history(run, sizes)),
-        ("How to go on", "" if foreign else onward(run)),
+        ("How to go on", "" if run.kind is Kind.VERIFY else onward(run)),
         ("In the model's own words", words(run, sizes)),
         ("Evidence", evidence(run, facts, sizes)),
     )

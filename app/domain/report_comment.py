@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, fence, inline
 from app.domain.report_facts import BODY_TARGET
+from app.domain.report_follow import status_of_following
 from app.domain.report_parts import short, spent
+from app.domain.report_revision import again_here, stopped
 from app.domain.report_verify import status_of_look
 from app.domain.run import Run
-from app.domain.state import Kind, State
+from app.domain.state import FOLLOWING, Kind, State
 
 PATCH_CAP = 40_000  # characters of a partial patch
 DETAILS = 12_000  # characters of the details of a Halt
@@ -27,6 +29,10 @@ _STAGES = (
     (State.GATE, "judged: the gate's rules, a verdict"),
     (State.PUBLISH, "published: draft pull request"),
 )
+_REVISED = {
+    State.ADMIT: "admitted: comments, scope and the live head are fixed",
+    State.PUBLISH: "published: one follow-up commit",
+}
 
 
 def status(run: Run, elapsed_ms: int, link: str) -> str:
@@ -34,8 +40,12 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
     minutes = f"{elapsed_ms // 60_000} min {elapsed_ms % 60_000 // 1000} s"
     if run.kind is Kind.VERIFY:
         return f"<!-- patchwarrant:status:{run.change} -->\n{status_of_look(run, minutes)}"
+    if run.kind in FOLLOWING:
+        said = status_of_following(run, minutes)
+        return f"<!-- patchwarrant:status:{run.change} -->\n{said}"
     done = _done(run)
-    lines = [_stage(run, state, words, state in done) for state, words in _STAGES]
+    own = _REVISED if run.kind is Kind.REVISE else {}
+    lines = [_stage(run, at, own.get(at, words), at in done) for at, words in _STAGES]
     limits = run.contract.limits if run.contract else None
     parts = [
         f"<!-- patchwarrant:status:{run.change} -->\n**{_headline(run)}** · {minutes}",
@@ -49,7 +59,10 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
             f"⏸️ {code(run.wait.waiting)}: {inline(run.wait.note)} It goes on by "
             f"{until:%Y-%m-%d %H:%M:%S} UTC at the latest; waiting is not charged.",
         )
-    if run.publication.pull and run.publication.pull_url:
+    if run.kind is Kind.REVISE:
+        if run.publication.commit:
+            parts.append(f"Follow-up commit: {run.publication.commit}")
+    elif run.publication.pull and run.publication.pull_url:
         kind = "Draft pull request" if run.publication.draft else "Pull request, not a draft"
         parts.append(f"{kind}: #{run.publication.pull}")
     if run.halt is not None and (run.state is State.HALTED or not run.publication.pull):
@@ -59,6 +72,10 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
 
 
 def _headline(run: Run) -> str:
+    if run.kind is Kind.REVISE and run.state in (State.COMPLETE, State.HALTED):
+        result = run.verdict.result if run.verdict else "unknown"
+        pushed = f"Revised: {result}" if run.publication.commit else "Revision stopped"
+        return pushed if run.state is State.COMPLETE else "Revision stopped"
     if run.state is State.COMPLETE:
         passed = run.verdict is not None and run.verdict.result is Result.PASSED
         what = "draft pull request" if run.publication.draft else "pull request (no draft)"
@@ -80,7 +97,9 @@ def _done(run: Run) -> frozenset[State]:
         State.EDIT: run.candidate is not None,
         State.VERIFY: bool(run.results),
         State.GATE: run.verdict is not None,
-        State.PUBLISH: bool(run.publication.pull),
+        State.PUBLISH: bool(
+            run.publication.commit if run.kind is Kind.REVISE else run.publication.pull
+        ),
     }
     return frozenset(state for state, is_there in there.items() if is_there) - {run.state}
 
@@ -108,8 +127,11 @@ def ending(run: Run, patch: str = "") -> str:
         shown = _within(list(run.halt.details), DETAILS)
         if shown:
             parts.append(bullets(shown, len(shown)))
-        if run.halt.next_step:
-            parts.append(f"**What you can do:** {inline(run.halt.next_step, 1_500)}")
+        step = run.halt.next_step
+        if run.kind is Kind.REVISE:
+            step = again_here(step)
+        if step:
+            parts.append(f"**What you can do:** {inline(step, 1_500)}")
     parts.append(spent(run.spend, limits))
     if patch.strip():
         parts.append(_partial(run, patch, BODY_TARGET - sum(map(len, parts)) - 1_000))
@@ -138,10 +160,13 @@ def _partial(run: Run, patch: str, room: int) -> str:
         if len(shown) < len(patch)
         else ""
     )
-    return (
-        f"**Partial work**{tree}, not shown to be right by anything:{note}\n\n"
-        f"{fence(shown, 'diff', exact=True)}"
+    passed = run.verdict is not None and run.verdict.result is Result.PASSED
+    what = (
+        f"**The work**{tree}, which its evidence says passed, as a diff:"
+        if passed
+        else f"**Partial work**{tree}, not shown to be right by anything:"
     )
+    return f"{what}{note}\n\n{fence(shown, 'diff', exact=True)}"
 
 
 def _who(run: Run) -> str:
@@ -152,6 +177,8 @@ def _who(run: Run) -> str:
 
 
 def _what(run: Run) -> str:
+    if run.kind is Kind.REVISE:
+        return stopped(run)
     if run.publication.pull and run.state is State.HALTED:
         return (
             f"this run stopped after it had opened the pull request #{run.publication.pull}, which "

@@ -7,7 +7,9 @@ import textwrap
 
 from app.domain.evidence import Result
 from app.domain.run import Run
+from app.domain.state import Kind
 from app.domain.text import clean
+from app.domain.workflows import TRAILER
 
 TITLE = 120
 SUBJECT = 72
@@ -48,8 +50,11 @@ def pull_title(run: Run) -> str:
 
 
 def commit_message(run: Run) -> str:
-    """Subject, the plan's summary, what was checked; trailers last, `Agent-Run` the very last."""
+    """Subject, the plan's summary, what was checked; trailers last, the one that holds
+    the repository's own workflows back at the very end."""
     title = plain(run.contract.request.title, TITLE) if run.contract else ""
+    if run.kind is Kind.REVISE and run.plan is not None:
+        title = f"Revise: {plain(run.plan.summary, TITLE)}"
     tail = f" (for #{run.issue})"
     room = SUBJECT - len(tail)
     subject = title or "Change as asked in the issue"
@@ -63,7 +68,21 @@ def commit_message(run: Run) -> str:
         login = run.requester.login
         address = f"{run.requester.id}+{login}@users.noreply.github.com"
         trailers.insert(0, f"Co-authored-by: {login} <{address}>")
+    if run.ci is not None and run.ci.held:  # as GitHub documents it: after two empty lines, last
+        parts[-1] += "\n"
+        trailers.append(TRAILER)
     return "\n\n".join([*parts, "\n".join(trailers)]) + "\n"
+
+
+def update_message(run: Run) -> str:
+    """Of the merge of a base into a Change's branch: what was merged, what was checked, trailer."""
+    base = run.contract.base_branch if run.contract else "the base"
+    commit = run.contract.base_commit[:12] if run.contract else ""
+    subject = plain(f"Merge {base} at {commit} into the branch for #{run.issue}", SUBJECT)
+    told, trailers = _wrapped(_checked(run)), f"Agent-Run: {run.id}"
+    if run.ci is not None and run.ci.held:
+        told, trailers = f"{told}\n", f"{trailers}\n{TRAILER}"
+    return "\n\n".join([subject, told, trailers]) + "\n"
 
 
 def _passed(run: Run) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 from app.domain.edit import Delta
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
+from app.domain.since import Since, of_note
+from app.domain.two_looks import TwoLooks
 
 BODY_CAP = 65_536  # characters that GitHub takes for a pull request's body or a comment
 BODY_TARGET = 60_000
@@ -28,7 +30,9 @@ class Facts:
     end of its output on the candidate, `page` the address of the run's page, `statement` the
     SHA-256 of the signed statement's envelope, `bundle` that of the file that holds everything,
     `key` the id of the key that signed, `envelope` the envelopes themselves, one a line, which go
-    into the check run, `attached` the bundle as text, which goes there where it fits.
+    into the check run, `attached` the bundle as text, which goes there where it fits, `looks` what
+    differs from the evidence before. Of a revision `since` is the delta against the previous head,
+    `lines` thread → what of it was changed.
     """
 
     commit: str = ""
@@ -40,6 +44,9 @@ class Facts:
     envelope: str = ""
     bundle: str = ""
     attached: str = ""
+    since: Since | None = None
+    lines: Mapping[str, str] = field(default_factory=dict)
+    looks: TwoLooks | None = None
 
 
 def kept_facts(
@@ -61,7 +68,27 @@ def kept_facts(
         envelope=fetch(lines).decode() if lines else "",
         bundle=bundle,
         attached=attach(fetch(bundle)) if bundle else "",
+        since=_since(run, entries),
+        lines=_lines(entries),
     )
+
+
+def _since(run: Run, entries: Sequence[JournalEntry]) -> Since | None:
+    """The delta against the head that a revision's edits stand on, as the gate noted it."""
+    for entry in reversed(entries):
+        told = of_note(entry.data) if entry.kind is Kept.NOTE else None
+        if told is not None and told.head == run.onto:
+            return told
+    return None
+
+
+def _lines(entries: Sequence[JournalEntry]) -> dict[str, str]:
+    """What of each review thread was changed, as the gate noted it last."""
+    for entry in reversed(entries):
+        noted = entry.data.get("thread_lines") if entry.kind is Kept.NOTE else None
+        if isinstance(noted, dict):
+            return {str(name): str(word) for name, word in noted.items()}
+    return {}
 
 
 def _deltas(entries: Sequence[JournalEntry]) -> tuple[Delta, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.domain.check import Failure, Standing
+from app.domain.ci import Ci
 from app.domain.evidence import Finding
 from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, Facts, Sizes
@@ -26,7 +27,7 @@ from app.domain.report_parts import (
 )
 from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
-from app.domain.state import Kind
+from app.domain.state import JUDGING
 
 
 def look(run: Run, facts: Facts, sizes: Sizes) -> str:
@@ -38,8 +39,9 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
             f"⚠️ **The evidence is signed by another key** than {code('.github/agent.yml')} names "
             f"at base ({short(named.removeprefix('sha256:'))}): nobody can verify it by that line."
         )
+    lines += own_ci(run.ci, sizes)
     wanted = run.contract.config.pull_request.fragment(run.issue) if run.contract else ""
-    if wanted and run.kind is not Kind.VERIFY and wanted not in {one.path for one in facts.deltas}:
+    if wanted and run.kind not in JUDGING and wanted not in {one.path for one in facts.deltas}:
         lines.append(f"no changelog fragment {code(wanted)} came with it")
     amended = run.plan.amendments if run.plan else ()
     for amendment in amended:
@@ -57,6 +59,23 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
     if good:
         shown += "\n\n" + details("What the rules found in order", bullets(good, sizes.findings))
     return shown
+
+
+def own_ci(ci: Ci | None, sizes: Sizes) -> list[str]:
+    """What became of the repository's own workflows on this head."""
+    if ci is None:
+        return []
+    lines = []
+    if ci.held:
+        why = "; ".join(inline(one, sizes.line) for one in ci.why[: sizes.ids])
+        lines.append(
+            "**The repository's own workflows were held back** on this commit until somebody who "
+            f"has looked at it says `/agent ci`: {why or 'the configuration says `ci: hold`'}"
+        )
+    if ci.beyond:
+        listed = "; ".join(inline(one, sizes.line) for one in ci.beyond[: sizes.ids])
+        lines.append(f"workflows that run with rights and cannot be held back: {listed}")
+    return lines
 
 
 def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
@@ -77,7 +96,7 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
 
 
 def _complete(run: Run) -> str:
-    if run.kind is Kind.VERIFY:
+    if run.kind in JUDGING:
         return "Every check had its say."
     return "Nothing that was planned is missing." if run.plan else "There was no plan to fulfil."
 
@@ -162,8 +181,12 @@ def _attempt(number: int, attempt: Attempt, sizes: Sizes) -> str:
 def onward(run: Run) -> str:
     lines = [
         "Review it as you would any change. Merging is yours: this app never merges.",
-        "Push commits to this branch if something small is missing. The evidence is about the "
-        "tree named above and about no other.",
+        "Push commits to this branch if something small is missing: what is there then is checked "
+        "by itself, without a model, and your commits are named as yours. The evidence is about "
+        "the tree named above and about no other.",
+        "To have something changed, comment `/agent revise` and what you want: here, on a line of "
+        "the diff, or in a review.",
+        "`/agent update` merges the present base into this branch and checks that.",
         f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
         "label `agent:fix` on it again.",
     ]

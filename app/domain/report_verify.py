@@ -111,6 +111,11 @@ def _stopped(halt: HaltRecord | None) -> list[str]:
 
 
 def _next(step: str) -> str:
-    """What a person can do, without the words about labels: this run was asked for by a comment."""
+    kept = unlabelled(step)
+    return f"{inline(kept, 1_500)} " if kept else ""
+
+
+def unlabelled(step: str) -> str:
+    """What a person can do, without the words about labels: for runs that a comment asked for."""
     kept = [one for one in re.split(r"(?<=[.:;])\s+", step) if "label" not in one.casefold()]
-    return f"{inline(' '.join(kept), 1_500)} " if kept else ""
+    return " ".join(kept)

@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 
 from app.domain.budget import NOTHING, Spend
 from app.domain.check import Check, CheckResult
+from app.domain.ci import Ci
 from app.domain.contract import Contract
+from app.domain.contributors import PullCommit
 from app.domain.edit import Candidate
 from app.domain.errors import HaltRecord, Waiting
 from app.domain.event import Person, Repository
 from app.domain.evidence import Verdict
 from app.domain.hints import Hint
 from app.domain.plan import Plan
+from app.domain.revision import Outcome
 from app.domain.state import Kind, Signal, State, move
 
 
@@ -28,6 +31,13 @@ class Snapshot:
     checks: tuple[Check, ...]
     assumed: tuple[str, ...] = ()
     hints: tuple[Hint, ...] = ()
+    head_tree: str = ""  # of a revision: the tree of `head`, where its edits begin; "" else
+    head: str = ""
+
+    @property
+    def start(self) -> str:
+        """The tree that the run's own edits begin from."""
+        return self.head_tree or self.base_tree
 
 
 @dataclass(frozen=True)
@@ -102,11 +112,28 @@ class Run:
     explained: bool = False
     model: str = ""
     prompts: str = ""  # version of the prompts
+    heads: tuple[str, ...] = ()  # of a revision: heads that people pushed while it ran, in order
+    outcomes: tuple[Outcome, ...] = ()  # of a revision: what the model says of each thread
+    people: tuple[PullCommit, ...] = ()  # commits by people on the pull request of a revision
+    ci: Ci | None = None  # what was decided about the repository's own workflows, at the gate
     word: str = ""  # the command that started it (`commands.Word`), "" for the label
 
     def moved(self, signal: Signal) -> Run:
         """This run in its next state; `IllegalMove` if the table has none."""
         return replace(self, state=move(self.kind, self.state, signal), wait=None)
+
+    @property
+    def onto(self) -> str:
+        """The commit that a follow-up commit stands on: the newest head of the pull request, ""
+        without one."""
+        if self.heads:
+            return self.heads[-1]
+        return self.contract.head if self.contract else ""
+
+    @property
+    def place(self) -> int:
+        """Where it is talked about: a revision on its pull request, all else where it began."""
+        return self.publication.pull if self.kind is Kind.REVISE else self.issue
 
     @property
     def results(self) -> tuple[CheckResult, ...]:

@@ -79,16 +79,19 @@ return out
 """
 )
 
-# KEYS: event row, open events; ARGV: event key, outcome. The outcome that is already there stays.
+# KEYS: event row, open events; ARGV: event key, outcome, seconds that it is kept. The outcome that
+# is already there stays. An event that opened a run goes with its run.
 EVENT_DONE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[1])
+if not redis.call('HGET', KEYS[1], 'run') then redis.call('EXPIRE', KEYS[1], ARGV[3]) end
 return redis.call('HSETNX', KEYS[1], 'outcome', ARGV[2])
 """
 
 # One open Change an issue, one active run a Change. KEYS: event row, run row, issue, due, runs,
 # open events; ARGV: run id, JSON, schema, role, state, event key, expected Change ("" = none),
-# prefix of Change rows, prefix of run rows, repository, issue, branch.
+# prefix of Change rows, prefix of run rows, repository, issue, branch, the Change that the run goes
+# on with although it has a pull request ("" = none; gone where it is not the issue's open one).
 OPEN_RUN = (
     _NOW
     + """
@@ -99,13 +102,15 @@ if opened then
   return {'known', opened, redis.call('HGET', ARGV[9] .. opened, 'change') or '', '0', ''}
 end
 local id = redis.call('GET', KEYS[3]) or ''
+if ARGV[13] ~= '' and id ~= ARGV[13] then return {'gone', '', ARGV[13], '0', ''} end
 local change = ARGV[8] .. (id == '' and run or id)
 if id ~= '' then
-  local c = redis.call('HMGET', change, 'active', 'pull')
+  local c = redis.call('HMGET', change, 'active', 'pull', 'v')
+  if c[3] and tonumber(c[3]) > tonumber(ARGV[3]) then return {'newer', c[3]} end
   if c[1] and c[1] ~= '' then
     return {'active', c[1], id, c[2], redis.call('HGET', ARGV[9] .. c[1], 'waiting') or ''}
   end
-  if c[2] and c[2] ~= '0' then return {'pull', '', id, c[2], ''} end
+  if ARGV[13] == '' and c[2] and c[2] ~= '0' then return {'pull', '', id, c[2], ''} end
 end
 if id ~= wanted then return {'again', id} end
 redis.call('HSET', KEYS[2], 'v', ARGV[3], 'rev', '1', 'fence', '0', 'data', ARGV[2],
@@ -123,6 +128,8 @@ end
 redis.call('ZADD', KEYS[4], at, run)
 redis.call('ZADD', KEYS[5], at, run)
 redis.call('HSET', KEYS[1], 'run', run)
+redis.call('PERSIST', KEYS[1])  -- one that waited for its turn had its outcome before
+redis.call('PERSIST', KEYS[1])
 redis.call('HSETNX', KEYS[1], 'outcome', 'run ' .. run)
 redis.call('ZREM', KEYS[6], ARGV[6])
 return {'new', run, id == '' and run or id, '0', ''}
@@ -154,16 +161,16 @@ return {'ok', r[4], r[6], r[5], r[7], text(lease), r[9] or '0', r[8] or ''}
 
 # Compare-and-set on fence and rev. KEYS: run row, due, Change row; ARGV after fence and operation:
 # rev, JSON, state, role, waiting, pull, over (0|1), release (0|1), due ("" = by the rules), grace,
-# run id, prefix of spend rows, ending (0|1). A run that is over is always released; one that
-# ends is no longer asked to end, or nobody could tell its ending.
+# run id, prefix of spend rows, ending (0|1), schema. A run that is over is always released;
+# one that ends is no longer asked to end, or nobody could tell its ending.
 SAVE = (
     _FENCED
     + """
 local row = redis.call('HMGET', KEYS[1], 'rev', 'state', 'spend_day')
 if row[1] ~= ARGV[3] then return {'stale', row[1]} end
 local rev, at = text(row[1] + 1), now()
-redis.call('HSET', KEYS[1], 'rev', rev, 'data', ARGV[4], 'state', ARGV[5], 'role', ARGV[6],
-  'waiting', ARGV[7])
+redis.call('HSET', KEYS[1], 'v', ARGV[16], 'rev', rev, 'data', ARGV[4], 'state', ARGV[5],
+  'role', ARGV[6], 'waiting', ARGV[7])
 if row[2] ~= ARGV[5] then redis.call('HSET', KEYS[1], 'crashes', '0') end
 if ARGV[7] == '' then redis.call('HDEL', KEYS[1], 'answer') end
 if ARGV[15] == '1' then redis.call('HDEL', KEYS[1], 'cancel') end
@@ -253,6 +260,28 @@ return 1
 """
 )
 
+# A review comment waits for its turn, once, in the order in which comments were written. KEYS:
+# waiting, taken, Changes with waiting ones; ARGV: event key, when it was written, Change. Answer:
+# how many wait, 0 where a run took this one up already.
+WAIT_TURN = """
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 0 end
+redis.call('ZADD', KEYS[1], 'NX', ARGV[2], ARGV[1])
+redis.call('SADD', KEYS[3], ARGV[3])
+return redis.call('ZCARD', KEYS[1])
+"""
+
+# A run took review comments up: they wait no longer. KEYS as above; ARGV: Change, seconds that it
+# is remembered, then the event keys.
+TAKEN = """
+for i = 3, #ARGV do
+  redis.call('ZREM', KEYS[1], ARGV[i])
+  redis.call('SADD', KEYS[2], ARGV[i])
+end
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('SREM', KEYS[3], ARGV[1]) end
+return 1
+"""
+
 # Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due; ARGV: run id,
 # first pause in ms (doubled with each wake-up that nobody answered, 32-fold at most).
 WAKE = (
@@ -296,23 +325,72 @@ return said(chained(KEYS[1], KEYS[2], ARGV[3], ARGV[4]))
 """
 )
 
-# KEYS: run row, blob; ARGV after fence and operation: bytes. Content is named by its hash, so what
-# is there already is the same.
+# KEYS: run row, blob, what the run holds, who holds the blob; ARGV after fence and operation:
+# bytes, digest, run id. Content is named by its hash, so what is there already is the same.
 PUT = (
     _FENCED
     + """
 redis.call('SETNX', KEYS[2], ARGV[3])
+redis.call('SADD', KEYS[3], 'b:' .. ARGV[4])
+redis.call('SADD', KEYS[4], ARGV[5])
 return {'ok', ''}
 """
 )
 
-# A measurement for other runs. KEYS: run row, memory; ARGV after fence and operation: JSON and
-# seconds.
+# A measurement for other runs. KEYS: run row, memory, what the run holds; ARGV after fence and
+# operation: JSON, seconds, name.
 REMEMBER = (
     _FENCED
     + """
 redis.call('SET', KEYS[2], ARGV[3], 'EX', ARGV[4])
+redis.call('SADD', KEYS[3], 'm:' .. ARGV[5])
 return {'ok', ''}
+"""
+)
+
+# A run that is over and all that is its own goes. KEYS: run row, due, runs, open events, what the
+# run holds, Change row, journal, event row, then further rows of the run; ARGV: run id, ms that it
+# is kept after its last entry, 1 to erase an installation's (its open pull request and what it left
+# for others count no longer), Change, event key, newest schema, prefixes of blobs, holders,
+# memories, runs and issues, then the rows of the Change. Answer: 1 when it is gone.
+FORGET = (
+    _NOW
+    + """
+local run, erase = ARGV[1], ARGV[3] == '1'
+local v = redis.call('HGET', KEYS[1], 'v')
+if not v then
+  redis.call('ZREM', KEYS[3], run)
+  return 1
+end
+if redis.call('ZSCORE', KEYS[2], run) then return 0 end
+if tonumber(v) > tonumber(ARGV[6]) and not erase then return 0 end
+local c = redis.call('HMGET', KEYS[6], 'active', 'pull', 'open', 'runs', 'issue', 'repository')
+if c[3] == '1' and c[2] ~= '0' and not erase then return 0 end
+local last = redis.call('XREVRANGE', KEYS[7], '+', '-', 'COUNT', 1)
+local at = tonumber(redis.call('ZSCORE', KEYS[3], run) or '0')
+if last[1] then at = math.max(at, tonumber(string.match(last[1][1], '^%d+'))) end
+if now() - at < tonumber(ARGV[2]) then return 0 end
+for _, held in ipairs(redis.call('SMEMBERS', KEYS[5])) do
+  local kind, name = string.sub(held, 1, 2), string.sub(held, 3)
+  if kind == 'b:' then
+    redis.call('SREM', ARGV[8] .. name, run)
+    if redis.call('EXISTS', ARGV[8] .. name) == 0 then redis.call('DEL', ARGV[7] .. name) end
+  elseif erase then
+    redis.call('DEL', ARGV[9] .. name)
+  end
+end
+redis.call('DEL', KEYS[1], KEYS[5], KEYS[7], KEYS[8])
+for i = 9, #KEYS do redis.call('DEL', KEYS[i]) end
+redis.call('ZREM', KEYS[3], run)
+redis.call('ZREM', KEYS[4], ARGV[5])
+if not c[4] or (c[1] ~= '' and c[1] ~= run) then return 1 end
+for other in string.gmatch(c[4], '[^,]+') do
+  if redis.call('EXISTS', ARGV[10] .. other) == 1 then return 1 end
+end
+local issue = ARGV[11] .. c[6] .. ':' .. c[5]
+if redis.call('GET', issue) == ARGV[4] then redis.call('DEL', issue) end
+for i = 12, #ARGV do redis.call('DEL', ARGV[i]) end
+return 1
 """
 )
 
@@ -378,16 +456,24 @@ return said('')
 
 # What was really spent replaces the reservation, on the day that it was made. KEYS: run row; ARGV
 # after fence and operation: amount, run id, prefix of spend rows, seconds that a row is kept.
-SETTLE = (
-    _FENCED
-    + _DAY
-    + """
+_SETTLED = """
 local day = redis.call('HGET', KEYS[1], 'spend_day') or today()
 redis.call('HDEL', ARGV[5] .. day, 'reserved:' .. ARGV[4])
 redis.call('HINCRBY', ARGV[5] .. day, 'spent', ARGV[3])
 redis.call('EXPIRE', ARGV[5] .. day, ARGV[6])
 redis.call('HDEL', KEYS[1], 'spend_day')
-return said('')
+"""
+SETTLE = _FENCED + _DAY + _SETTLED + "return said('')\n"
+
+# A paid call's journal entry and its settling in one, so that no crash comes in between. KEYS: run
+# row, journal; ARGV as for SETTLE, then kind and JSON of the entry. Answer: the entry's id.
+PAID = (
+    _FENCED
+    + _DAY
+    + _CHAINED
+    + _SETTLED
+    + """
+return said(chained(KEYS[1], KEYS[2], ARGV[7], ARGV[8]))
 """
 )
 
@@ -421,11 +507,89 @@ return 0
 """
 )
 
+# The next turn to write for one installation. KEYS: pace row; ARGV: gap in ms, the longest wait in
+# ms, writes an hour (0: any number). Turns are given in the order of asking. Answer: '' and the ms
+# to wait, or why there is none now and until when: `limited` (GitHub said so), `full` (the hour's
+# writes are used), `queue` (too many others are ahead).
+PACE = (
+    _NOW
+    + """
+local at, gap = now(), tonumber(ARGV[1])
+local r = redis.call('HMGET', KEYS[1], 'until', 'next', 'hour', 'count', 'why')
+if tonumber(r[1] or '0') > at then return {'limited', r[1], r[5] or ''} end
+local hour, count = text(math.floor(at / 3600000)), tonumber(r[4] or '0')
+if r[3] ~= hour then count = 0 end
+if tonumber(ARGV[3]) > 0 and count >= tonumber(ARGV[3]) then
+  return {'full', text((math.floor(at / 3600000) + 1) * 3600000), ''}
+end
+local turn = math.max(tonumber(r[2] or '0'), at)
+if turn - at > tonumber(ARGV[2]) then return {'queue', text(turn), ''} end
+redis.call('HSET', KEYS[1], 'next', text(turn + gap), 'hour', hour, 'count', text(count + 1))
+redis.call('PEXPIRE', KEYS[1], 7200000)
+return {'', text(turn - at), ''}
+"""
+)
+
+# GitHub limits an installation. KEYS: pace row; ARGV: ms, 1 where GitHub said how long, why. What
+# it did not say is doubled with each time in a row, up to a quarter of an hour. Answer: until when.
+LIMIT = (
+    _NOW
+    + """
+local at, pause = now(), tonumber(ARGV[1])
+local r = redis.call('HMGET', KEYS[1], 'until', 'strikes', 'struck')
+local till = tonumber(r[1] or '0')
+if ARGV[2] == '0' and till <= at then
+  local strikes = tonumber(r[2] or '0')
+  if at - tonumber(r[3] or '0') > 3600000 then strikes = 0 end
+  pause = math.min(pause * 2 ^ strikes, math.max(pause, 900000))
+  redis.call('HSET', KEYS[1], 'strikes', text(strikes + 1), 'struck', text(at))
+end
+till = math.max(till, at + pause)
+redis.call('HSET', KEYS[1], 'until', text(till), 'why', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], text(math.max(7200000, till - at + 3600000)))
+return text(till)
+"""
+)
+
+# An installation is said to be removed. KEYS: leaving; ARGV: installation.
+LEAVES = (
+    _NOW
+    + """
+return redis.call('ZADD', KEYS[1], 'NX', text(now()), ARGV[1])
+"""
+)
+
+# How many runs of one scope were counted within the window before this event, or in all where it
+# was not counted itself. KEYS: the scope; ARGV: event key, window in ms.
+COUNTED = (
+    _NOW
+    + """
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now() - tonumber(ARGV[2])))
+return redis.call('ZRANK', KEYS[1], ARGV[1]) or redis.call('ZCARD', KEYS[1])
+"""
+)
+
 # One leader a role. KEYS: leader; ARGV: owner, ms.
 LEAD = """
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+
+# Gives a leadership back. KEYS: leader; ARGV: owner.
+UNLOCK = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+"""
+
+# The next look at an approval, unless something happened since the last was begun. KEYS: looks;
+# ARGV: Change id, the time that was set then, the next time.
+SETTLE_LOOK = """
+local was = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not was then return 1 end
+if tonumber(was) ~= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
 return 1
 """
 
@@ -466,6 +630,33 @@ redis.call('HSET', KEYS[1], 'open', '0')
 redis.call('HINCRBY', KEYS[1], 'rev', 1)
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
+"""
+
+# The pull request was opened again: its Change is the issue's open one, if there is no other.
+# KEYS: Change row, issue; ARGV: Change id.
+REOPEN_CHANGE = """
+if redis.call('HGET', KEYS[1], 'open') ~= '0' then return 0 end
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+redis.call('SET', KEYS[2], ARGV[1])
+redis.call('HSET', KEYS[1], 'open', '1')
+redis.call('HINCRBY', KEYS[1], 'rev', 1)
+return 1
+"""
+
+# Of several events that tell of pushes to one Change's branch the first one waits for all. KEYS:
+# push, open events; ARGV: event key, seconds. Answer: the key of the event that waits.
+WAIT_FOR_HEAD = """
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] and redis.call('ZSCORE', KEYS[2], held) then return held end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+return ARGV[1]
+"""
+
+# The head is about to be looked at: what comes from now on waits for itself. KEYS: push; ARGV:
+# event key.
+LOOK_AT_HEAD = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
 """
 
 # Counts a wake-up for an event, for the job's id; 0 when the row is gone. KEYS: event row.

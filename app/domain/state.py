@@ -11,8 +11,17 @@ class Kind(StrEnum):
     """What a run is for."""
 
     FIX = "fix"
+    REVISE = "revise"  # a follow-up commit on our own pull request, as review comments ask
     VERIFY = "verify"  # evidence about a change that somebody else made: no model, no edit
     EXPLAIN = "explain"  # a read-only answer: where the code is and what would be done
+    RECHECK = "recheck"  # evidence about what people pushed to a Change's own branch: no model
+    UPDATE = "update"  # the base merged into a Change's branch, and that checked: no model
+
+
+# Kinds that judge a tree which others made: no model takes part and nothing is edited.
+JUDGING = frozenset({Kind.VERIFY, Kind.RECHECK, Kind.UPDATE})
+# Kinds that go on with a Change whose pull request is open.
+FOLLOWING = frozenset({Kind.RECHECK, Kind.UPDATE})
 
 
 class Role(StrEnum):
@@ -43,6 +52,7 @@ class Signal(StrEnum):
 
     DONE = "done"
     MORE = "more"  # look again: locate once more, or back from plan to locate
+    MOVED = "moved"  # the head went on meanwhile: the same edits are judged again on the new one
     REPAIR = "repair"  # required checks failed, budget left, progress made
     KEEP = "keep"  # a Halt that has a candidate: record what was shown about it
     HALT = "halt"  # an ending without a pull request
@@ -89,6 +99,12 @@ _FIX: dict[tuple[State, Signal], State] = {
     (State.PUBLISH, Signal.HALT): State.HALTED,
 }
 
+# C1's moves, those of a fix; within its group `complete` a head that moved is judged once more.
+_REVISE: dict[tuple[State, Signal], State] = {
+    **_FIX,
+    (State.PUBLISH, Signal.MOVED): State.GATE,
+}
+
 _VERIFY: dict[tuple[State, Signal], State] = {
     (State.ADMIT, Signal.DONE): State.PREPARE,
     (State.PREPARE, Signal.DONE): State.VERIFY,
@@ -115,8 +131,11 @@ _EXPLAIN: dict[tuple[State, Signal], State] = {
 
 MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {
     Kind.FIX: _FIX,
+    Kind.REVISE: _REVISE,
     Kind.VERIFY: _VERIFY,
     Kind.EXPLAIN: _EXPLAIN,
+    Kind.RECHECK: _VERIFY,
+    Kind.UPDATE: _VERIFY,
 }
 
 

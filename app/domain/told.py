@@ -20,11 +20,15 @@ _SKIPS = re.compile(
 )
 # Words that are understood and whose machinery this version does not have.
 LATER: dict[Word, str] = {
-    Word.REVISE: "change its pull request after a review comment",
     Word.CI: "start the repository's own workflows for a head that was held back",
-    Word.UPDATE: "merge the base into its branch",
-    Word.PUBLISH: "hold a pull request back until its tree is approved",
 }
+
+
+# Beside a cap that kept a head from being looked at.
+NOT_LOOKED_AT = (
+    "What is on the branch now was not checked: the evidence in the body is about the commit that "
+    "it names and no other. `/agent verify` looks when the hour is over."
+)
 
 
 def mention(person: Person) -> str:
@@ -42,10 +46,59 @@ def refused(person: Person, role: str, said: str, needs: str) -> str:
     )
 
 
+def label_again(person: Person) -> str:
+    """For a label that we were never told of, on an issue whose text may be another by now."""
+    who = mention(person) if person.id else ""
+    return (
+        f"{who}this issue carries `agent:fix`, and GitHub could not tell me when that was set. "
+        "Something happened here since, so I cannot know which text was meant, and the label was "
+        "taken off. Somebody with write access sets it again to start."
+    )
+
+
+def persons_only(person: Person, said: str) -> str:
+    return (
+        f"{mention(person)}`/agent {said}` is for people: a bot may ask for a run, and steers and "
+        "approves nothing."
+    )
+
+
 def later(person: Person, word: Word) -> str:
     return (
         f"{mention(person)}`/agent {word}` is understood, but this version of Patchwarrant cannot "
         f"{LATER[word]} yet, so nothing was done. `/agent help` lists what it can do."
+    )
+
+
+def not_ours(person: Person, pull: int) -> str:
+    """`/agent revise` where there is nothing of ours to revise; `pull` is ours, 0 if unknown."""
+    where = f" Mine for this is #{pull}: say it there." if pull else ""
+    return (
+        f"{mention(person)}`/agent revise` is said on an open pull request of mine, and this is "
+        f"none, so nothing was done.{where}"
+    )
+
+
+def closed_pull(person: Person) -> str:
+    return (
+        f"{mention(person)}this pull request is closed, so nothing was done. Label the issue "
+        "`agent:fix` for a new one."
+    )
+
+
+def say_what(person: Person) -> str:
+    return (
+        f"{mention(person)}say what should be changed: `/agent revise` and your words, here, on a "
+        "line of the diff, or in a review, whose inline comments then count together."
+    )
+
+
+def noted(person: Person, count: int, run: str) -> str:
+    """One comment a run at work; it is edited as more arrive."""
+    many = "1 comment waits" if count == 1 else f"{count} comments wait"
+    return (
+        f"{mention(person)}noted: {many} for the run {code(run)} to end. The next run takes all "
+        "of them together, in their order, and starts by itself."
     )
 
 
@@ -55,6 +108,20 @@ def unknown(person: Person, said: str) -> str:
 
 def helped(person: Person) -> str:
     return f"{mention(person)}{help_text()}"
+
+
+def no_pull_of_mine(word: Word) -> str:
+    return (
+        f"`/agent {word}` goes on with a pull request that I opened and that is still open. There "
+        "is none here, so nothing was done."
+    )
+
+
+def not_followed(word: Word, pull: int) -> str:
+    return (
+        f"#{pull} was closed, so `/agent {word}` cannot go on with it and nothing was done. Open "
+        "it again, if its issue has not begun anew, or label the issue for a new start."
+    )
 
 
 def status(person: Person, runs: Sequence[Run], now_ms: int) -> str:

@@ -44,6 +44,11 @@ _EDIT = _object(
     },
 )
 
+_THREAD = _object(
+    {"thread": _TEXT, "outcome": {"type": "string", "enum": ["done", "declined"]}},
+    {"why": _TEXT},
+)
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -161,8 +166,10 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "finish",
-        "Say that this stage is done: looking around is over, or the change is complete.",
-        _object({"summary": _TEXT}),
+        "Say that this stage is done: looking around is over, or the change is complete. Where "
+        "the request has review threads, `threads` says what became of each: done, or declined "
+        "with the reason in `why`.",
+        _object({"summary": _TEXT}, {"threads": _list(_THREAD)}),
         READING,
     ),
 )

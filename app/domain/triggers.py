@@ -6,6 +6,8 @@ alone: the delivery's headers are not signed. Nothing here decides who may; the 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -17,7 +19,9 @@ from app.domain.event import Event, EventKind, Ignored, Person, Repository
 LABEL = "agent:fix"
 RUNNING = "agent:running"
 OPENED = "issues.opened"
+FOUND = "found"  # by looking, not by being told
 ONE_ACT = timedelta(seconds=10)
+NO_PERSON = "the sender is not a person"
 OURS = frozenset({LABEL, RUNNING})  # labels whose removal ends a run
 GHOST = Person(0, "ghost")  # the author of an issue whose account is gone
 NOWHERE = Repository(0, "", "")  # an installation's event names no repository
@@ -29,12 +33,34 @@ _FOREIGN = ("comment", "pull_request", "discussion", "review")
 _NUDGES: dict[str, tuple[str, ...]] = {
     "check_run": ("rerequested",),
     "issues": ("closed", "deleted", "edited", "transferred", "unlabeled"),
-    "pull_request": ("closed",),
+    "member": ("added", "edited", "removed"),
+    "pull_request": (
+        "closed",
+        "edited",
+        "opened",
+        "ready_for_review",
+        "reopened",
+        "synchronize",
+    ),
+    "pull_request_review": ("dismissed", "edited", "submitted"),
     "installation": ("deleted", "suspend"),
     "installation_repositories": ("removed",),
     "repository": ("archived", "deleted", "transferred"),
 }
-READ = frozenset({"issue_comment", "pull_request_review", "pull_request_review_comment", *_NUDGES})
+_SPOKEN = {  # event -> the action that may hold a command
+    "issue_comment": "created",
+    "pull_request_review": "submitted",
+    "pull_request_review_comment": "created",
+}
+PUSH = "push"
+READ = frozenset({*_SPOKEN, PUSH, *_NUDGES})
+# Event -> what its body holds besides the repository; all other parts make it a misfit.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "issues": ("issue",),
+    "pull_request": ("pull_request",),
+    "pull_request_review": ("pull_request", "review"),
+}
+AGENT = "agent/issue-"  # how the heads of our pull requests begin
 _TIME = re.compile(r"[0-9TZ:.+-]{1,40}")
 _LARGEST = 2**63
 
@@ -45,26 +71,55 @@ class Misfit(ValueError):
     """The body is not one of the event that it was sent as."""
 
 
-def event_of(name: str, body: Body, digest: Callable[[], str] | None = None) -> Event | Ignored:
+def worth_reading(name: str, action: str) -> bool:
+    """Whether a body of this event and action can be an event at all, before it is read."""
+    if name == "issues" and action in _ACTIONS:
+        return True
+    if name == PUSH or action == _SPOKEN.get(name):
+        return True
+    return action in _NUDGES.get(name, ())
+
+
+def digest_of(body: Body) -> str:
+    """The SHA-256 in hex of what a whole body says: the same for the bytes that were sent and for
+    GitHub's own record of the delivery, which may order and escape them in another way."""
+    plain = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def event_of(
+    name: str,
+    body: Body,
+    digest: Callable[[], str] | None = None,
+    bots: frozenset[int] = frozenset(),
+) -> Event | Ignored:
     """The event that `body` tells of, sent under the event name `name`.
 
-    `digest` gives the SHA-256 of the body's bytes in hex, which is a nudge's key; without it
-    nudges are ignored. Raises `Misfit` when a part that decides is missing or of another type. Null
-    is no misfit where GitHub sends it (a user who is gone, an empty body, no installation).
+    `digest` gives `digest_of` the whole body, which is a nudge's key; without it nudges are
+    ignored. `bots` are the ids of accounts of type Bot that the operator lets trigger. Raises
+    `Misfit` when a part that decides is missing or of another type. Null is no misfit where GitHub
+    sends it (a user who is gone, an empty body, no installation).
     """
     if name == "issues" and body.get("action") not in _NUDGES["issues"]:
-        return _issues(body)
+        return _issues(body, bots)
     if name == "issue_comment":
-        return _commented(body)
-    if name in ("pull_request_review", "pull_request_review_comment"):
-        return _reviewed(name, body)
+        return _commented(body, bots)
     action = body.get("action")
+    if name == "pull_request_review_comment" or (name, action) == (
+        "pull_request_review",
+        "submitted",
+    ):
+        asked = _reviewed(name, body, bots)
+        if isinstance(asked, Event) or name != "pull_request_review":
+            return asked
+    if name == PUSH:
+        return _pushed(body, digest)
     if name not in _NUDGES or not isinstance(action, str) or action not in _NUDGES[name]:
         return Ignored("this event starts nothing")
     return _nudge(name, action, body, digest)
 
 
-def _issues(body: Body) -> Event | Ignored:
+def _issues(body: Body, bots: frozenset[int]) -> Event | Ignored:
     action = body.get("action")
     issue, repository = _part(body, "issue"), _part(body, "repository")
     if issue is None or repository is None or any(other in body for other in _FOREIGN):
@@ -79,20 +134,20 @@ def _issues(body: Body) -> Event | Ignored:
     installation, sender = _part(body, "installation"), _part(body, "sender")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
-    if sender is None or sender.get("type") != "User":
-        return Ignored("the sender is not a person")
+    if sender is None or not _may_be(sender, bots):
+        return Ignored(NO_PERSON)
     told = OPENED if action == "opened" else ""
     return _labeled(issue, _repository(repository), installation, sender, label, told)
 
 
-def _commented(body: Body) -> Event | Ignored:
+def _commented(body: Body, bots: frozenset[int]) -> Event | Ignored:
     """A new comment in a conversation whose first own words are a command."""
     if body.get("action") != "created":
         return Ignored("only a new comment can be a command")
     issue, comment = _part(body, "issue"), _part(body, "comment")
     if issue is None or comment is None or any(other in body for other in _FOREIGN[1:]):
         raise Misfit("this is not the body of an `issue_comment` event")
-    spoken = _spoken(body, comment)
+    spoken = _spoken(body, comment, bots)
     if isinstance(spoken, Ignored):
         return spoken
     repository, installation, sender = spoken
@@ -103,7 +158,7 @@ def _commented(body: Body) -> Event | Ignored:
     )  # fmt: skip
 
 
-def _reviewed(name: str, body: Body) -> Event | Ignored:
+def _reviewed(name: str, body: Body, bots: frozenset[int]) -> Event | Ignored:
     """A review or one of its inline comments: both have the review's key, since both are one."""
     inline = name == "pull_request_review_comment"
     part = "comment" if inline else "review"
@@ -113,7 +168,7 @@ def _reviewed(name: str, body: Body) -> Event | Ignored:
     others = {"issue", "discussion", "comment", "review"} - {part}
     if pull is None or said is None or any(other in body for other in others):
         raise Misfit(f"this is not the body of a `{name}` event")
-    spoken = _spoken(body, said)
+    spoken = _spoken(body, said, bots)
     if isinstance(spoken, Ignored):
         return spoken
     repository, installation, sender = spoken
@@ -129,7 +184,9 @@ def _reviewed(name: str, body: Body) -> Event | Ignored:
     )  # fmt: skip
 
 
-def _spoken(body: Body, said: Body) -> tuple[Repository, int, Person] | Ignored:
+def _spoken(
+    body: Body, said: Body, bots: frozenset[int]
+) -> tuple[Repository, int, Person] | Ignored:
     """Where and by whom a command was said; why it is none where a person did not say it."""
     if command_of(_text(said, "body")) is None:
         return Ignored("the comment's first own words are no command")
@@ -139,13 +196,20 @@ def _spoken(body: Body, said: Body) -> tuple[Repository, int, Person] | Ignored:
         raise Misfit("no repository is named")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
-    if sender is None or sender.get("type") != "User":
-        return Ignored("the sender is not a person")
+    if sender is None or not _may_be(sender, bots):
+        return Ignored(NO_PERSON)
     if author is None or _id(author, "id") != _id(sender, "id"):
         return Ignored("the comment is not its sender's own")
-    if said.get("performed_via_github_app") is not None:
+    if sender.get("type") == "User" and said.get("performed_via_github_app") is not None:
         return Ignored("an app wrote this comment in a person's name")
     return _repository(repository), _id(installation, "id"), _person(sender)
+
+
+def _may_be(sender: Body, bots: frozenset[int]) -> bool:
+    """A person, or a bot that the operator named by its id."""
+    return sender.get("type") == "User" or (
+        sender.get("type") == "Bot" and _id(sender, "id") in bots
+    )
 
 
 def _asked(
@@ -173,14 +237,16 @@ def _asked(
 
 def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None) -> Event | Ignored:
     """Something that may change what a run may do; what it was is only a hint where to look."""
-    thread_name = {"issues": "issue", "pull_request": "pull_request"}.get(name)
-    foreign = {"issue", *_FOREIGN} - {thread_name}
-    thread = _part(body, thread_name) if thread_name else None
-    if (thread_name and thread is None) or any(other in body for other in foreign):
+    parts = _PARTS.get(name, ())
+    foreign = {"issue", *_FOREIGN} - set(parts)
+    thread = _part(body, parts[0]) if parts else None
+    if any(_part(body, one) is None for one in parts) or any(other in body for other in foreign):
         raise Misfit(f"this is not the body of a `{name}` event")
     installation, sender = _part(body, "installation"), _part(body, "sender")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
+    if name == "pull_request" and action == "edited" and not _retargeted(body):
+        return Ignored("its base branch is the same")  # title and body decide nothing
     label = _part(body, "label") if action == "unlabeled" else None
     if action == "unlabeled" and (label is None or _text(label, "name").lower() not in OURS):
         return Ignored("the label is none of ours")
@@ -188,7 +254,9 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
     pressed = _part(body, "check_run") if name == "check_run" else None
     if name == "check_run" and pressed is None:
         raise Misfit("this is not the body of a `check_run` event")
-    head = _part(thread or {}, "head") if name == "pull_request" else None
+    head = _part(thread or {}, "head") if name.startswith("pull_request") else None
+    if name == "pull_request_review" and not _text(head or {}, "ref").startswith(AGENT):
+        return Ignored("the review is of no pull request of ours")
     removed = body.get("repositories_removed") or ()
     if not isinstance(removed, list | tuple):
         raise Misfit("repositories_removed is not a list")
@@ -206,11 +274,49 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
         body="",
         author=GHOST,
         updated_at=_text(thread or {}, "updated_at")[:40],
-        pull=name == "pull_request" or (thread or {}).get("pull_request") is not None,
+        pull=name.startswith("pull_request") or (thread or {}).get("pull_request") is not None,
         text=_text(pressed, "external_id")[:80] if pressed is not None else "",
         told=f"{name}.{action}",
         branch=_text(head, "ref") if head is not None else "",
         repositories=tuple(_id(one, "id") for one in removed if isinstance(one, Mapping)),
+    )
+
+
+def _retargeted(body: Body) -> bool:
+    """Whether an edit gave a pull request another base."""
+    changes = _part(body, "changes")
+    return changes is not None and changes.get("base") is not None
+
+
+def _pushed(body: Body, digest: Callable[[], str] | None) -> Event | Ignored:
+    """A branch moved; `branch` is its name. It may be the base of a pull request of ours."""
+    if any(other in body for other in ("issue", *_FOREIGN)):
+        raise Misfit("this is not the body of a `push` event")
+    repository, ref = _part(body, "repository"), _text(body, "ref")
+    installation, sender = _part(body, "installation"), _part(body, "sender")
+    if repository is None or not ref:
+        raise Misfit("a push names its repository and its ref")
+    branch = ref.removeprefix("refs/heads/")
+    if branch == ref or branch.startswith(AGENT):  # what happens to ours is told as synchronize
+        return Ignored("no branch that anything could go into")
+    if installation is None:
+        return Ignored("no installation is named: the delivery is not the App's")
+    if digest is None:
+        return Ignored("no key can be made for a nudge")
+    return Event(
+        key=f"nudge:{digest()}",
+        kind=EventKind.NUDGE,
+        installation=_id(installation, "id"),
+        repository=_repository(repository),
+        issue=0,
+        sender=GHOST if sender is None else _person(sender),
+        label="",
+        title="",
+        body="",
+        author=GHOST,
+        updated_at="",
+        told=PUSH,
+        branch=branch,
     )
 
 
@@ -239,8 +345,9 @@ def _labeled(
 
 def one_act(first: Event, second: Event) -> bool:
     """Whether two events tell of one act of one person: an issue opened with our label is told as
-    `opened` and as `labeled`, whose times may be seconds apart."""
-    if first.key == second.key or (first.told == OPENED) is (second.told == OPENED):
+    `opened` and as `labeled`, whose times may be seconds apart; what was found may be told late."""
+    ways = {first.told, second.told}
+    if first.key == second.key or len(ways) == 1 or not ways & {OPENED, FOUND}:
         return False
     same = all(
         one.kind is EventKind.ISSUE_LABELED and one.label.lower() == LABEL

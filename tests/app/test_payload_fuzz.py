@@ -98,7 +98,8 @@ def test_real_payloads_and_twenty_thousand_variants(redis: Redis) -> None:
     app = Webhook(SECRET, kept)  # type: ignore[arg-type]
     given = [(name, body, list(places(body))) for name, body in real()]
     read = ("issues", "issue_comment", "pull_request", "pull_request_review", "installation",
-            "pull_request_review_comment", "installation_repositories", "repository")  # fmt: skip
+            "pull_request_review_comment", "installation_repositories", "repository",
+            "push", "member")  # fmt: skip
     adapted = [(name, ours(name, body)) for name, body, _ in given if name in read]
     mine = [(name, body, list(places(body))) for name, body in adapted]
 

@@ -11,7 +11,7 @@ import pytest
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import FileWrite, GitHubReader, GitHubWriter
+from app.domain.ports import FileWrite, GitHubReader, GitHubWriter, InlineView, ReviewView
 from app.domain.run import Run
 from app.domain.state import Kind
 from tests.fakes.github import FakeComment, FakeGitHub, Files, object_id, tree_id
@@ -46,6 +46,7 @@ class Case:
     close_pull: Callable[[int], None]
     reactions: Callable[[], int]
     conclusions: Callable[[str], list[str]]
+    review: Callable[[int, str, int, str], int]  # a person's inline comment: its id
 
 
 def the_run(repository: Repository, installation: int) -> Run:
@@ -76,6 +77,12 @@ def fake_case() -> Case:
     def close(number: int) -> None:
         hub.pulls[number] = replace(hub.pulls[number], state="closed")
 
+    def review(number: int, path: str, line: int, body: str) -> int:
+        made, alice = hub.next_id(), Person(1, "alice")
+        hub.reviews.append(ReviewView(made - 1, "", alice, "COMMENTED"))
+        hub.inline.append(InlineView(made, made - 1, made, body, alice, path, line, line))
+        return made
+
     return Case(
         run=the_run(hub.repository, 1),
         read=hub.read,
@@ -91,6 +98,7 @@ def fake_case() -> Case:
         close_pull=close,
         reactions=lambda: len(hub.reactions),
         conclusions=lambda sha: [c.conclusion for c in hub.checks if c.head == sha],
+        review=review,
     )
 
 
@@ -107,6 +115,12 @@ def real_case(hub: GitHubStandin) -> Case:
     head = hub.push(REPO, "alice", "main", files, "The files")
     assert hub.open_issue(REPO, "bob", "A bug", "It fails", ["agent:fix", "bug"]) == 1
     access = access_to(world)
+
+    def review(number: int, path: str, line: int, body: str) -> int:
+        one = {"path": path, "line": line, "body": body}
+        hub.review(REPO, number, "alice", "COMMENT", comments=[one])
+        return int(hub.review_comments(REPO, number)[-1]["id"])
+
     return Case(
         run=the_run(Repository(world.repo_id, "acme", "widgets"), world.installation),
         read=access.read,
@@ -122,6 +136,7 @@ def real_case(hub: GitHubStandin) -> Case:
         close_pull=lambda number: hub.close_issue(REPO, number, "alice") and None,
         reactions=lambda: hub.issue(REPO, 1)["reactions"]["total_count"],
         conclusions=lambda sha: [c["conclusion"] for c in hub.check_runs(REPO, sha)],
+        review=review,
     )
 
 
@@ -245,6 +260,38 @@ def test_a_branch_is_made_once_and_never_moved(case: Case) -> None:
             writer.commit_view("0" * 40)
 
 
+def test_a_branch_moves_forward_only(case: Case) -> None:
+    with case.write(case.run, Phase.GIT) as writer:
+        first = committed(case, writer)
+        writer.create_branch(BRANCH, first)
+        tree = writer.commit_view(first).tree
+        merge, _ = writer.commit("Merge", tree, first, case.head)
+        assert writer.commit_view(merge).parents == (first, case.head)
+        other, _ = writer.commit("Aside", tree, case.head)
+        assert writer.advance_branch(BRANCH, merge, first) == merge
+        assert writer.find_branch(BRANCH) == merge
+        with pytest.raises(Refused, match="fast forward"):
+            writer.advance_branch(BRANCH, other, merge)
+        assert writer.find_branch(BRANCH) == merge
+        with pytest.raises(ForbiddenCall):
+            writer.advance_branch("main", merge, case.head)
+
+
+def test_commits_of_a_branch_are_listed_oldest_first(case: Case) -> None:
+    with case.write(case.run, Phase.GIT) as writer:
+        first = committed(case, writer)
+        tree = writer.commit_view(first).tree
+        second, _ = writer.commit("More", tree, first)
+        merge, _ = writer.commit("Merge", tree, second, case.head)
+        writer.create_branch(BRANCH, merge)
+    following = replace(case.run, kind=Kind.RECHECK)
+    with case.read(following) as reader:
+        found = reader.commits(case.head, merge)
+        assert [(one.sha, one.parents) for one in found] == [(first, 1), (second, 1), (merge, 2)]
+        assert found[0].author.kind == "Bot"
+        assert reader.parting(case.head, merge) == (case.head, 0)
+
+
 # -- pull request ----------------------------------------------------------------------------------
 
 
@@ -335,3 +382,65 @@ def test_labels_come_and_go_without_complaint(case: Case) -> None:
             writer.react(77, "eyes")
     assert case.labels() == {"agent:running", "bug"}
     assert case.reactions() == 1
+
+
+# -- a revision ------------------------------------------------------------------------------------
+
+
+def test_a_branch_is_moved_forward_and_never_over_somebody_s_work(case: Case) -> None:
+    first = branched(case)
+    tree = tree_id(changed(case.files))
+    with case.write(case.run, Phase.GIT) as writer:
+        second, _ = writer.commit("More", tree, first)
+        other, _ = writer.commit("Elsewhere", tree, case.head)
+        assert writer.advance_branch(BRANCH, second, first) == second
+        assert writer.find_branch(BRANCH) == second
+        for sideways in (other, first):
+            with pytest.raises(Refused) as refusal:
+                writer.advance_branch(BRANCH, sideways, second)
+            assert "fast forward" in str(refusal.value)
+        assert writer.find_branch(BRANCH) == second
+        for foreign in ("main", "agent/issue-1-other"):
+            with pytest.raises(ForbiddenCall):
+                writer.advance_branch(foreign, second, first)
+
+
+def test_a_pull_request_follows_its_branch_and_lists_its_commits_and_files(case: Case) -> None:
+    first = branched(case)
+    with case.write(case.run, Phase.PULL) as writer:
+        number = writer.open_pull("Fix it", "The body", BRANCH, "main").number
+    tree = tree_id(changed(case.files))
+    with case.write(case.run, Phase.GIT) as writer:
+        second, _ = writer.commit("More\n\nwords", tree, first)
+        writer.advance_branch(BRANCH, second, first)
+    with case.write(case.run, Phase.PULL) as writer:
+        assert writer.pull_at(number, second).head_sha == second
+    with case.read(replace(case.run, kind=Kind.REVISE)) as reader:
+        commits = reader.pull_commits(number)
+        assert [one.sha for one in commits] == [first, second]
+        assert commits[1].subject == "More" and commits[1].author.kind == "Bot"
+        assert set(reader.pull_files(number)) == {one.path for one in CHANGES}
+
+
+def test_a_reply_is_made_once_in_its_thread(case: Case) -> None:
+    branched(case)
+    with case.write(case.run, Phase.PULL) as writer:
+        number = writer.open_pull("Fix it", "The body", BRANCH, "main").number
+    root = case.review(number, "README.md", 1, "Say more.")
+    reading = replace(case.run, kind=Kind.REVISE)
+    with case.read(reading) as reader:
+        (one,) = reader.inline_comments(number)
+        assert (one.id, one.root, one.path, one.line, one.body) == (
+            root, root, "README.md", 1, "Say more.",
+        )  # fmt: skip
+        assert one.author.login == "alice"
+        (whole,) = [each for each in reader.reviews(number) if each.id == one.review]
+        assert whole.author.login == "alice" and whole.state == "COMMENTED"
+    with case.write(case.run, Phase.PULL) as writer:
+        first = writer.reply(number, root, f"{MARK}\ndone", MARK)
+        assert writer.reply(number, root, f"{MARK}\ndone", MARK) == first
+        with pytest.raises(Missing):
+            writer.reply(number, 999_999, "<!-- x -->", "<!-- x -->")
+    with case.read(reading) as reader:
+        (_, ours) = reader.inline_comments(number)
+        assert (ours.id, ours.root, ours.author.kind) == (first, root, "Bot")

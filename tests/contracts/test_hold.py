@@ -76,10 +76,11 @@ def test_a_cancelled_run_ends_at_its_next_look(case: Case) -> None:
         lambda hold: hold.remember("m", {}),
         lambda hold: hold.reserve(1),
         lambda hold: hold.settle(1),
+        lambda hold: hold.paid(1, {}),
         lambda hold: hold.intend("ref", {}),
         lambda hold: hold.fulfil("ref", {}),
     ],
-    ids=["look", "note", "put", "remember", "reserve", "settle", "intend", "fulfil"],
+    ids=["look", "note", "put", "remember", "reserve", "settle", "paid", "intend", "fulfil"],
 )
 def test_an_outdated_worker_can_do_nothing(case: Case, act: Callable[[Hold], object]) -> None:
     case.lose()
@@ -133,6 +134,14 @@ def test_a_settled_call_costs_what_it_cost(case: Case) -> None:
     assert case.spent() == 100
     case.hold.reserve(900)
     case.hold.settle(0)
+    assert case.spent() == 100
+
+
+def test_a_paid_call_is_journalled_and_settled_in_one(case: Case) -> None:
+    case.hold.reserve(600)
+    entry = case.hold.paid(100, {"dollars": 100})
+    assert (entry.kind, entry.data) == (Kept.MODEL, {"dollars": 100})
+    assert case.hold.entries() == [entry]
     assert case.spent() == 100
 
 

@@ -218,3 +218,74 @@ def test_the_tar_holds_the_files_with_extra_ones_laid_over(case: Case) -> None:
     assert links == {"link": "src/a.py"}
     assert modes["run.sh"] == 0o755
     assert modes["src/a.py"] == 0o644
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "wanted"),
+    [
+        ({"n": b"1"}, {"src/a.py": b"a = 2\nb = 2\n"}, {"n": b"1", "src/a.py": b"a = 2\nb = 2\n"}),
+        ({"a-b": None}, {"bin": b"\0\2"}, {"a-b": None, "bin": b"\0\2"}),
+        ({"src/a.py": b"x\n"}, {"src/a.py": b"x\n"}, {"src/a.py": b"x\n"}),
+        ({"src/b.py": b"c = 1\r\n"}, {}, {"src/b.py": b"c = 1\r\n"}),
+        ({}, {"run.sh": None}, {"run.sh": None}),
+    ],
+)
+def test_a_merge_takes_what_either_side_did(
+    case: Case, ours: dict[str, File | None], theirs: dict[str, File | None],
+    wanted: dict[str, File | None],
+) -> None:  # fmt: skip
+    made, conflicts = case.objects.reapplied(case.base, build(case, ours), build(case, theirs))
+    assert conflicts == ()
+    assert made == build(case, wanted)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"src/a.py": b"a = 3\nb = 2\n"}, {"src/a.py": b"a = 4\nb = 2\n"}),
+        ({"src/a.py": None}, {"src/a.py": b"a = 4\nb = 2\n"}),
+        ({"src/a.py": b"a = 4\nb = 2\n"}, {"src/a.py": None}),
+        ({"n": b"1\n"}, {"n": b"2\n"}),
+        ({"bin": b"\0\3"}, {"bin": b"\0\4"}),
+    ],
+)
+def test_what_both_sides_changed_otherwise_is_a_conflict_and_no_tree(
+    case: Case, ours: dict[str, File | None], theirs: dict[str, File | None]
+) -> None:
+    made, conflicts = case.objects.reapplied(case.base, build(case, ours), build(case, theirs))
+    assert made == "" and conflicts == tuple(sorted(ours))
+
+
+def test_hunks_that_are_apart_merge_in_one_file_and_a_moved_file_is_not_followed(
+    case: Case,
+) -> None:
+    lines = b"".join(b"%d\n" % n for n in range(30))
+    base = build(case, {"long": lines})
+    edits = [lines.replace(b"\n3\n", b"\nthree\n"), lines.replace(b"\n25\n", b"\n")]
+    ours, theirs = (case.objects.build(base, *changes({"long": one})) for one in edits)
+    made, conflicts = case.objects.reapplied(base, ours, theirs)
+    assert conflicts == ()
+    both = lines.replace(b"\n3\n", b"\nthree\n").replace(b"\n25\n", b"\n")
+    assert case.objects.read(made, "long") == both
+    away = case.objects.build(base, *changes({"long": None, "moved": lines}))
+    assert case.objects.reapplied(base, ours, away) == ("", ("long",))
+
+
+def test_trees_are_merged_or_name_what_conflicts(case: Case) -> None:
+    ours = build(case, {"src/a.py": b"a = 1\nb = 3\n", "new.py": b"n\n"})
+    theirs = build(case, {"README.md": b"# News\n", "src/b.py": None})
+    tree, clashes = case.objects.merged(case.base, ours, theirs)
+    both = {"src/a.py": b"a = 1\nb = 3\n", "new.py": b"n\n", "README.md": b"# News\n"}
+    assert (tree, clashes) == (build(case, {**both, "src/b.py": None}), ())
+    other = build(case, {"src/a.py": b"a = 1\nb = 4\n", "README.md": b"# More\n"})
+    assert case.objects.merged(case.base, ours, other) == ("", ("src/a.py",))
+    gone = build(case, {"src/a.py": None})
+    assert case.objects.merged(case.base, gone, other) == ("", ("src/a.py",))
+    assert case.objects.merged(case.base, ours, case.base) == (ours, ())
+
+
+def test_a_blob_is_read_by_its_id(case: Case) -> None:
+    link = next(one for one in case.objects.entries(case.base) if one.path == "link")
+    assert case.objects.blob(link.oid) == b"src/a.py"
+    with pytest.raises(Missing):
+        case.objects.blob("1" * 40)

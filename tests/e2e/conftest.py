@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +64,23 @@ class Town:
         assert self.up.model is not None
         texts = [diff(self.source(name), files) for files in after]
         self.up.model.patch(texts, self.source(name))
+
+    def revises(
+        self,
+        name: str,
+        files: Mapping[str, str | None],
+        threads: Sequence[Mapping[str, str]] = (),
+        now: Mapping[str, str] | None = None,
+    ) -> None:
+        """Have the scripted model bring the pull request, whose files are `now` (FIX without), to
+        `files`; `threads` are the outcomes that it gives."""
+        assert self.up.model is not None
+        place = self.source(name)
+        for path, text in (now or FIX).items():
+            (place / path).write_text(text, encoding="utf-8")
+        git(place, "add", "-A")
+        git(place, "commit", "-q", "--allow-empty", "-m", "As the pull request is")
+        self.up.model.patch([diff(place, files)], place, threads)
 
     def ask(self, name: str, body: str = ISSUE, label: bool = True, title: str = "Wrong") -> int:
         number = self.up.hub.open_issue(name, "mona", title, body)

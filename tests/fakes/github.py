@@ -11,21 +11,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from app.domain.commits import BranchCommit
+from app.domain.contributors import PullCommit
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
 from app.domain.ports import (
+    ApprovalReader,
+    CheckView,
     CommentView,
     CommitView,
+    Compared,
     FileWrite,
     GitHubReader,
     GitHubWriter,
+    InlineView,
     IssueView,
     PullView,
+    ReviewView,
+    Vote,
+    WeighedCommit,
 )
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run, branch_name
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, Kind
 
 Files = dict[str, tuple[int, bytes]]
 BOT = Person(900, "patchwarrant[bot]", "Bot")
@@ -75,6 +84,7 @@ class FakeCheck:
     summary: str
     text: str
     annotations: tuple[Annotation, ...] = ()
+    since: str = ""
 
 
 @dataclass
@@ -98,15 +108,38 @@ class FakeGitHub:
     reactions: set[tuple[int, str]] = field(default_factory=set)
     comment_reactions: set[tuple[int, str]] = field(default_factory=set)
     phases: list[Phase] = field(default_factory=list)
+    votes: dict[int, list[Vote]] = field(default_factory=dict)
+    authors: dict[str, Person | None] = field(default_factory=dict)  # of commits, by id
+    required: dict[str, frozenset[str]] = field(default_factory=dict)
+    check_writes: int = 0
+    clock: str = "2026-11-30T10:00:00Z"
+    reviews: list[ReviewView] = field(default_factory=list)
+    inline: list[InlineView] = field(default_factory=list)
 
-    def commit_files(self, branch: str, files: Files, message: str = "Files") -> str:
+    def commit_files(
+        self, branch: str, files: Files, message: str = "Files", by: Person | None = None
+    ) -> str:
         """A person's commit with exactly these files on `branch`; its id."""
         tree = tree_id(files)
         self.trees[tree] = dict(files)
         parent = self.branches.get(branch)
         sha = self._commit(message, tree, (parent,) if parent else (), verified=False)
-        self.branches[branch] = sha
+        self.authors[sha] = by
+        self.move(branch, sha)
         return sha
+
+    def move(self, branch: str, sha: str) -> None:
+        """The branch at a commit, and open pull requests of it with it."""
+        self.branches[branch] = sha
+        for number, view in self.pulls.items():
+            if view.head_ref == branch and view.state == "open":
+                self.pulls[number] = replace(view, head_sha=sha)
+
+    def follow(self, branch: str) -> None:
+        """Open pull requests see their head move."""
+        for number, view in self.pulls.items():
+            if view.head_ref == branch and view.state == "open":
+                self.pulls[number] = replace(view, head_sha=self.branches[branch])
 
     def open_issue(self, number: int, title: str, body: str, *labels: str) -> IssueView:
         view = IssueView(
@@ -117,8 +150,15 @@ class FakeGitHub:
 
     @contextmanager
     def read(self, run: Run) -> Iterator[GitHubReader]:
-        self.phases.append(Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE)
+        phases = {Kind.VERIFY: Phase.EXAMINE, Kind.REVISE: Phase.REVIEW}
+        phases |= dict.fromkeys(FOLLOWING, Phase.FOLLOW)
+        self.phases.append(phases.get(run.kind, Phase.AUTHORIZE))
         yield FakeReader(self)
+
+    @contextmanager
+    def weigh(self, run: Run) -> Iterator[ApprovalReader]:
+        self.phases.append(Phase.WEIGH)
+        yield FakeWeigher(self)
 
     @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
@@ -126,7 +166,7 @@ class FakeGitHub:
         yield FakeWriter(self, branch_name(run.issue, run.change))
 
     def next_id(self) -> int:
-        return 1_000 + len(self.comments) + len(self.checks) + len(self.pulls)
+        return 1_000 + sum(map(len, (self.comments, self.checks, self.pulls, self.inline)))
 
     def _commit(self, message: str, tree: str, parents: tuple[str, ...], *, verified: bool) -> str:
         text = f"{message}\0{tree}\0{parents}\0{len(self.commits)}"
@@ -172,6 +212,30 @@ class FakeReader:
             raise Missing("Not Found", 404)
         return self.hub.pulls[number]
 
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+        view = self.pull(number)
+        base = self._history(self.hub.branches[view.base_ref])
+        mine = [one for one in self._history(view.head_sha) if one not in base]
+        return tuple(
+            PullCommit(one, who, who, self.hub.commits[one].message.partition("\n")[0])
+            for one in reversed(mine)
+            for who in [self.hub.authors.get(one) or BOT]
+        )
+
+    def pull_files(self, number: int) -> tuple[str, ...]:
+        view = self.pull(number)
+        parted, _ = self.parting(self.hub.branches[view.base_ref], view.head_sha)
+        old, new = (self.hub.trees[self.tree_of(one)] for one in (parted, view.head_sha))
+        return tuple(sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p)))
+
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
+        self.pull(number)
+        return tuple(self.hub.reviews)
+
+    def inline_comments(self, number: int) -> tuple[InlineView, ...]:
+        self.pull(number)
+        return tuple(self.hub.inline)
+
     def message(self, commit: str) -> str:
         self.hub.up()
         return self.hub.commits[commit].message
@@ -197,18 +261,84 @@ class FakeReader:
 
     def parting(self, base: str, head: str) -> tuple[str, int]:
         self.hub.up()
+        if not {base, head} <= self.hub.commits.keys():
+            raise Missing("Not Found", 404)
         ours, theirs = self._history(base), self._history(head)
         found = next((one for one in theirs if one in ours), None)
         if found is None:
             raise Missing("No common ancestor between the two commits.", 404)
         return found, ours.index(found)
 
+    def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
+        self.hub.up()
+        known = set(self._history(base))
+        fresh = [one for one in self._history(head) if one not in known]
+        return tuple(
+            BranchCommit(
+                one,
+                self.hub.authors.get(one) or BOT,
+                "Somebody",
+                len(self.hub.commits[one].parents),
+            )
+            for one in reversed(fresh)
+        )
+
     def _history(self, commit: str) -> list[str]:
-        """First parents, newest first."""
-        line = [commit]
-        while parents := self.hub.commits[line[-1]].parents:
-            line.append(parents[0])
+        """All that a commit rests on, nearest first."""
+        line, waiting = list[str](), [commit]
+        while waiting:
+            one = waiting.pop(0)
+            if one not in line:
+                line.append(one)
+                waiting += self.hub.commits[one].parents
         return line
+
+
+@dataclass
+class FakeWeigher(FakeReader):
+    """`ports.ApprovalReader`; a commit that our App made has the bot as its author."""
+
+    def votes(self, pull: int) -> tuple[Vote, ...]:
+        self.hub.up()
+        return tuple(self.hub.votes.get(pull, ()))
+
+    def weighed_commits(self, pull: int) -> tuple[WeighedCommit, ...]:
+        view = self.pull(pull)
+        base = self._history(self.branch(view.base_ref))
+        found = []
+        for sha in self._history(view.head_sha):
+            if sha in base:
+                break
+            one = self.hub.commits[sha]
+            who = BOT if one.verified else self.hub.authors.get(sha)
+            found.append(WeighedCommit(sha, one.message, who, who, one.verified))
+        return tuple(reversed(found))
+
+    def compared(self, base: str, head: str) -> Compared:
+        parted, _ = self.parting(base, head)
+        old, new = (self.hub.trees[self.tree_of(one)] for one in (parted, head))
+        paths = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+        return Compared(parted, frozenset(paths), len(paths) < 300)
+
+    def checks(self, commit: str, name: str) -> tuple[CheckView, ...]:
+        self.hub.up()
+        found = [one for one in self.hub.checks if (one.head, one.name) == (commit, name)]
+        return tuple(
+            CheckView(one.id, one.external_id, "completed", one.conclusion, one.summary, one.since)
+            for one in reversed(found)
+        )
+
+    def required_checks(self, branch: str) -> frozenset[str]:
+        self.hub.up()
+        return self.hub.required.get(branch, frozenset())
+
+    def pulls_with(self, commit: str) -> tuple[PullView, ...]:
+        self.hub.up()
+        return tuple(
+            one
+            for one in self.hub.pulls.values()
+            if one.state == "open" and commit in self._history(one.head_sha)
+        )
 
 
 @dataclass
@@ -230,9 +360,9 @@ class FakeWriter:
             raise IntegrityError("another tree came out")
         self.hub.trees[expected] = made
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         self.hub.up()
-        return self.hub._commit(message, tree, (parent,), verified=True), True
+        return self.hub._commit(message, tree, parents, verified=True), True
 
     def commit_view(self, commit: str) -> CommitView:
         self.hub.up()
@@ -245,6 +375,15 @@ class FakeWriter:
         if branch in self.hub.branches:
             raise Exists("Reference already exists", 422)
         self.hub.branches[branch] = commit
+
+    def advance_branch(self, branch: str, commit: str, old: str) -> str:
+        self._ours(branch)
+        if branch not in self.hub.branches:
+            raise Refused("Reference does not exist", 422)
+        if self.hub.branches[branch] not in FakeReader(self.hub)._history(commit):
+            raise Refused("Update is not a fast forward", 422)
+        self.hub.move(branch, commit)
+        return commit
 
     def find_branch(self, branch: str) -> str | None:
         self._ours(branch)
@@ -283,6 +422,9 @@ class FakeWriter:
             raise Missing("Not Found", 404)
         return self.hub.pulls[number]
 
+    def pull_at(self, number: int, commit: str) -> PullView:
+        return self.pull_view(number)
+
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
         view = self.pull_view(number)
         self.hub.pulls[number] = replace(view, title=title or view.title, body=body or view.body)
@@ -300,17 +442,27 @@ class FakeWriter:
         annotations: Sequence[Annotation] = (),
     ) -> int:
         self.hub.up()
+        self.hub.check_writes += 1
         for n, one in enumerate(self.hub.checks):
             if (one.name, one.head, one.external_id) == (name, head, external_id):
                 self.hub.checks[n] = FakeCheck(
                     one.id, name, head, external_id, conclusion, title, summary, text,
-                    (*one.annotations, *annotations[len(one.annotations) :]),
+                    (*one.annotations, *annotations[len(one.annotations) :]), one.since,
                 )  # fmt: skip
                 return one.id
         made = self.hub.next_id()
         self.hub.checks.append(
             FakeCheck(
-                made, name, head, external_id, conclusion, title, summary, text, tuple(annotations)
+                made,
+                name,
+                head,
+                external_id,
+                conclusion,
+                title,
+                summary,
+                text,
+                tuple(annotations),
+                self.hub.clock,
             )
         )
         return made
@@ -333,6 +485,20 @@ class FakeWriter:
             self.hub.comments.append(found)
         found.body = body
         return found.id
+
+    def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
+        self.pull_view(pull)
+        if marker not in body:
+            raise ForbiddenCall("no marker")
+        root = next((one for one in self.hub.inline if one.id == comment), None)
+        if root is None or root.root != root.id:
+            raise Missing("Not Found", 404)
+        for one in self.hub.inline:
+            if marker in one.body and one.author == BOT:
+                return one.id
+        made = replace(root, id=self.hub.next_id(), review=0, body=body, author=BOT)
+        self.hub.inline.append(made)
+        return made.id
 
     def add_labels(self, issue: int, labels: Sequence[str]) -> None:
         self.hub.up()

@@ -79,6 +79,10 @@ class FakeHold:
         self.spent += dollars
         self.reserved = 0
 
+    def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
+        self.settle(dollars)
+        return self.note(Kept.MODEL, data)
+
     def intent(self, key: str) -> dict[str, Any] | None:
         found = self.intents.get(key)
         return copy.deepcopy(found)

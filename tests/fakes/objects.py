@@ -120,6 +120,20 @@ class MemoryObjects:
         _refuse_clashes(old, paths.keys())
         return self._tree(paths)
 
+    def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Whole files only: what both sides changed differently conflicts."""
+        was, one, other = self._of(fork), self._of(ours), self._of(theirs)
+        made: Paths = {}
+        clashes = []
+        for path in was.keys() | one.keys() | other.keys():
+            sides = was.get(path), one.get(path), other.get(path)
+            if sides[1] != sides[2] and sides[0] not in sides[1:]:
+                clashes.append(path)
+            kept = sides[2] if sides[1] == sides[0] else sides[1]
+            if kept is not None:
+                made[path] = kept
+        return ("", tuple(sorted(clashes))) if clashes else (self._tree(made), ())
+
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         before, after = self._of(old), self._of(new)
         return tuple(
@@ -136,6 +150,30 @@ class MemoryObjects:
         lines = list(difflib.unified_diff(_lines(left), _lines(right), n=0))[2:]
         added = sum(line.startswith("+") for line in lines)
         return Delta(path, *modes, added, sum(line.startswith("-") for line in lines))
+
+    def reapplied(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Whole files merge where one side left them alone; within a file, hunks that are apart."""
+        sides = [self._of(tree) for tree in (base, ours, theirs)]
+        made: Paths = {}
+        conflicts = []
+        for path in sorted(set().union(*sides)):
+            old, mine, other = (side.get(path) for side in sides)
+            if mine in (old, other):
+                kept = other
+            elif other == old:
+                kept = mine
+            elif old is None or mine is None or other is None:
+                conflicts.append(path)
+                continue
+            else:
+                lines = _merged(*(_lines(self.blobs[one[1]]) for one in (old, mine, other)))
+                if lines is None:
+                    conflicts.append(path)
+                    continue
+                kept = (mine[0], self._keep("".join(lines).encode("latin-1")))
+            if kept is not None:
+                made[path] = kept
+        return ("", tuple(conflicts)) if conflicts else (self._tree(made), ())
 
     def diff(self, old: str, new: str) -> bytes:
         before, after = self._of(old), self._of(new)
@@ -166,6 +204,22 @@ class MemoryObjects:
                     member.size = len(data)
                     tar.addfile(member, io.BytesIO(data))
         return out.getvalue()
+
+
+def _merged(old: list[str], mine: list[str], other: list[str]) -> list[str] | None:
+    """Both sides' hunks over `old`, None where two of them touch."""
+    hunks = []
+    for side in (mine, other):
+        for tag, start, end, a, b in difflib.SequenceMatcher(None, old, side).get_opcodes():
+            if tag != "equal":
+                hunks.append((start, end, side[a:b]))
+    made, at = [], -1
+    for start, end, lines in sorted(hunks, key=lambda one: one[:2]):
+        if start <= at:
+            return None
+        made += [*old[max(at, 0) : start], *lines]
+        at = end
+    return [*made, *old[max(at, 0) :]]
 
 
 def _lines(data: bytes) -> list[str]:

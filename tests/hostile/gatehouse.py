@@ -18,7 +18,7 @@ from app.domain.run import Run
 from app.domain.state import Kind, State
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import File, MemoryObjects, git_id
-from worker.config_file import config_of
+from worker.config_file import config_of, workflow_of
 from worker.runner.boxes import SandboxClient
 from worker.runner.checks.run import Certifier
 from worker.runner.stages.check_kit import CheckKit
@@ -72,6 +72,7 @@ class Gatehouse:
             certify=Certifier(hold, objects, self.client),
             fetch=_fetch,
             config_of=config_of,
+            workflow_of=workflow_of,
             draw=lambda: drawn,
             knows=lambda _text: False,
         )

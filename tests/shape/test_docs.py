@@ -24,6 +24,7 @@ TEXTS = [
     "SECURITY.md",
     "docs/endings.md",
     "docs/commands.md",
+    "docs/approval.md",
 ]
 
 

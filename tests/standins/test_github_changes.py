@@ -166,3 +166,70 @@ def test_a_renamed_repository_is_found_by_its_id(world: Acme, http: httpx.Client
 def test_an_enterprise_server_has_the_same_calls(world: Acme, http: httpx.Client) -> None:
     assert http.get(f"/api/v3{API}").json()["id"] == world.repo_id
     assert "errors" in http.post("/api/graphql", json={"query": "{"}).json()
+
+
+def test_a_dismissal_takes_a_review_back_and_only_writers_dismiss(
+    world: Acme, http: httpx.Client, number: int
+) -> None:
+    review = world.standin.review(REPO, number, "bob", "APPROVE")
+    with pytest.raises(StandinRefused, match="write access to dismiss"):
+        world.standin.dismiss_review(REPO, number, "bob", review)
+    world.standin.dismiss_review(REPO, number, "alice", review)
+    (listed,) = http.get(f"{API}/pulls/{number}/reviews").json()
+    assert listed["state"] == "DISMISSED"
+    with pytest.raises(StandinRefused, match="Can not dismiss"):
+        world.standin.dismiss_review(REPO, number, "alice", review)
+    with pytest.raises(StandinRefused, match="404"):
+        world.standin.review(REPO, number, "eve", "APPROVE")  # sees no private repository
+
+
+RULES = {
+    "name": "r",
+    "conditions": {"ref_name": {"include": ["~DEFAULT_BRANCH", "refs/heads/rel/*"], "exclude": []}},
+    "rules": [
+        {"type": "deletion"},
+        {
+            "type": "required_status_checks",
+            "parameters": {
+                "strict_required_status_checks_policy": False,
+                "required_status_checks": [{"context": "gatekeeper"}],
+            },
+        },
+    ],
+}
+
+
+def test_branch_rules_are_listed_and_a_required_check_keeps_a_merge_back(
+    world: Acme, http: httpx.Client, number: int
+) -> None:
+    world.standin.add_ruleset(REPO, RULES)
+    world.standin.add_ruleset(REPO, {**RULES, "enforcement": "disabled"})
+    for branch, kinds in (
+        ("main", ["deletion", "required_status_checks"]),
+        ("rel/1", ["deletion", "required_status_checks"]),
+        ("topic", []),
+    ):
+        listed = http.get(f"{API}/rules/branches/{branch}").json()
+        assert [one["type"] for one in listed] == kinds
+    head = world.standin.pull(REPO, number)["head"]["sha"]
+    with pytest.raises(StandinRefused, match='check \\\\"gatekeeper'):
+        world.standin.merge(REPO, number, "alice")
+    world.standin.add_check_run(REPO, "patchwarrant", head, "gatekeeper", "action_required")
+    with pytest.raises(StandinRefused, match="gatekeeper"):
+        world.standin.merge(REPO, number, "alice")
+    world.standin.add_check_run(REPO, "patchwarrant", head, "gatekeeper", "success")
+    world.standin.merge(REPO, number, "alice")
+
+
+def test_the_pull_requests_of_a_commit(world: Acme, http: httpx.Client, number: int) -> None:
+    head = world.standin.pull(REPO, number)["head"]["sha"]
+    world.standin.move_branch(REPO, "alice", "twin", head)
+    twin = world.standin.open_pull(REPO, "alice", "twin", "Twin")
+    found = http.get(f"{API}/commits/{head}/pulls").json()
+    assert sorted(one["number"] for one in found) == [number, twin]
+    assert {one["head"]["sha"] for one in found} == {head}
+    assert http.get(f"{API}/commits/{world.head}/pulls").json() == []
+    assert http.get(f"{API}/commits/{'0' * 40}/pulls").status_code == 422
+    world.standin.move_branch(REPO, "alice", "rel", world.head)
+    world.standin.rebase_pull(REPO, twin, "alice", "rel")
+    assert http.get(f"{API}/pulls/{twin}").json()["base"]["ref"] == "rel"

@@ -144,6 +144,31 @@ def test_a_reachable_workflow_may_be_carried_along(world: Acme, http: httpx.Clie
     assert create(http, "topic", commit(http, newer, {"a": "1"})).status_code == 201
 
 
+def test_a_branch_does_not_move_over_workflow_files_that_its_base_changed(
+    world: Acme, http: httpx.Client
+) -> None:
+    old = commit(http, world.head, {"a": "1"})
+    create(http, "topic", old)
+    newer = world.standin.push(REPO, "alice", "main", {".github/workflows/ci.yml": "on: x\n"})
+    tree = http.get(f"{GIT}/commits/{commit(http, newer, {'a': '1'})}").json()["tree"]["sha"]
+    told = {"message": "m", "tree": tree, "parents": [old, newer]}
+    merge = http.post(f"{GIT}/commits", json=told).json()["sha"]
+    answer = http.patch(f"{GIT}/refs/heads/topic", json={"sha": merge})
+    assert answer.status_code == 403 and "`workflows` permission" in answer.json()["message"]
+    plain = commit(http, old, {"b": "2"})
+    assert http.patch(f"{GIT}/refs/heads/topic", json={"sha": plain}).status_code == 200
+
+
+@pytest.mark.parametrize(("action", "status"), [("deleted", 410), ("transferred", 404)])
+def test_an_issue_that_is_gone_says_so(
+    world: Acme, http: httpx.Client, action: str, status: int
+) -> None:
+    number = world.standin.open_issue(REPO, "bob", "A bug")
+    world.standin.take_away(REPO, number, "alice", action)
+    answer = http.get(f"/repos/{REPO}/issues/{number}")
+    assert answer.status_code == status
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [

@@ -16,6 +16,7 @@ from app.domain.errors import (
     Fenced,
     Halt,
     IllegalMove,
+    Limited,
     Park,
     Reason,
     Unavailable,
@@ -200,6 +201,17 @@ def test_a_parked_run_holds_no_worker_and_waits_longer_each_time(ledger: Ledger)
     assert row is not None
     assert row.lease <= ledger.now()
     assert row.due == run.wait.until
+
+
+def test_a_limit_with_a_known_end_is_waited_for_exactly_and_costs_nothing(ledger: Ledger) -> None:
+    run_id = at(ledger, State.PUBLISH)
+    desk = Role1(ledger, Role.DESK, {State.PUBLISH: raising(Limited("until then", 90))})
+    for _ in range(3):
+        before = ledger.now()
+        run = desk.carry(run_id)
+        assert run.wait is not None and run.wait.waiting is Waiting.GITHUB
+        assert 89_000 <= run.wait.until - before <= 95_000
+        assert (run.wait.times, run.spend.active_ms, run.state) == (1, 0, State.PUBLISH)
 
 
 def test_a_wait_for_an_answer_keeps_its_deadline(ledger: Ledger) -> None:

@@ -130,14 +130,23 @@ def fresh(signed: Signed, head: str, where: str) -> Finding:
 
 
 def made_by_us(signed: Signed) -> bool:
-    """Whether the commit was made by the run itself, so that its parent is the base."""
+    """Whether the commit was made by the run itself, so that its parent is known."""
+    return _at(signed.evidence, "run", "kind") not in ("verify", "recheck")
+
+
+def written_by_us(signed: Signed) -> bool:
+    """Whether the pull request's body holds our words about this evidence."""
     return bool(_at(signed.evidence, "run", "kind") != "verify")
 
 
 def based(signed: Signed, parents: Sequence[str] | None) -> Finding:
-    """The commit stands on the base that the checks were compared with."""
+    """The commit stands on the base that the checks were compared with; a revision's on the head
+    of the pull request that it revised."""
     claim = "The commit stands on the base that the evidence names"
-    base = str(_at(signed.evidence, "base", "gitCommit"))
+    parent = _at(signed.evidence, "revision", "parent")
+    if parent:
+        claim = "The commit stands on the head that the evidence names"
+    base = str(parent or _at(signed.evidence, "base", "gitCommit"))
     if parents is None:
         return Finding(claim, Holds.UNKNOWN, ("The commit was not looked up.",))
     if base not in parents:

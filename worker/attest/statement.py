@@ -27,6 +27,8 @@ PREDICATE_TYPE = "https://patchwarrant.dev/evidence/v1"
 ROOM = 24_000  # bytes of the statement, so that both envelopes fit into one check run
 
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_NAME = 100  # characters of an account's name
+_PEOPLE = 10  # of people's commits that are named in the statement itself
 _TEXT = 2_000  # characters of one sentence
 
 
@@ -128,7 +130,20 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
             else {"count": 0},
             "hints": [[one.path, one.blob] for one in snapshot.hints] if snapshot else [],
         },
+        "head": {
+            "before": contract.before,
+            "rewritten": contract.rewritten,
+            "others": ids(
+                [
+                    f"{one.sha} {one.author.login if one.author.id else '-'}"
+                    for one in contract.others
+                ],
+                room.ids,
+            ),
+        },
         "plan": _plan(run.plan),
+        **_revision(run),
+        "ci": {"held": run.ci.held, "started": len(run.ci.started)} if run.ci else {},
         "checks": _checks(run, room),
         "attempts": [
             {"gitTree": one.tree, "signature": one.signature, "standings": _standings(one.results)}
@@ -138,6 +153,22 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
         "limits": vars(contract.limits),
         "spend": _spend(run),
         "model": {"id": run.model, "prompts": run.prompts},
+    }
+
+
+def _revision(run: Run) -> dict[str, Any]:
+    """Of a revision: the commit that its own stands on, what was asked, and people's commits."""
+    asked = run.contract.revision if run.contract else None
+    if asked is None:
+        return {}
+    people = [[one.sha, one.author.id, one.author.login[:_NAME]] for one in run.people]
+    return {
+        "revision": {
+            "parent": run.onto,
+            "threads": len(asked.threads),
+            "threadsDigest": digest(builtins(asked.threads)),
+            "people": {"count": len(people), "digest": digest(people), "first": people[:_PEOPLE]},
+        }
     }
 
 

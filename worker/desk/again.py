@@ -1,4 +1,4 @@
-"""The button "Re-run" of a check run: a look at somebody else's pull request, once more."""
+"""The button "Re-run" of a check run: a look at the pull request, once more."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from app.domain.event import Event
 from app.domain.state import Kind
 from worker.desk.authority import require_role
 from worker.desk.front import EventDesk, begin, run_for
+from worker.desk.heads import following
 from worker.store.rows import Opening
 
 PRESSED = "check_run.rerequested"
@@ -25,11 +26,15 @@ def pressed(event: Event, desk: EventDesk) -> str | None:
     not, starts nothing and is answered by nothing: GitHub shows no place for it."""
     last = desk.ledger.run(event.text) if _RUN.fullmatch(event.text) else None
     mine = last is not None and last.repository.id == event.repository.id
-    if last is None or not mine or last.kind is not Kind.VERIFY or not desk.allows(event):
+    change = desk.ledger.change(last.change) if last is not None and last.publication.pull else None
+    looks = last is not None and (last.kind is Kind.VERIFY or change is not None)
+    if last is None or not mine or not looks or not desk.allows(event):
         desk.ledger.event_done(event.key, "no look of an allowed owner")
         return None
     asking = run_for(event, desk, Kind.VERIFY, Word.VERIFY)
     again = replace(asking, issue=last.issue, event=last.event)
+    if change is not None:  # a pull request of ours
+        again = replace(following(asking, change), kind=Kind.RECHECK)
     if desk.read is None:
         desk.ledger.event_done(event.key, "nobody can be asked")
         return None

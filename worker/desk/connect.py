@@ -7,20 +7,36 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter
+from app.domain.ports import ApprovalReader, GitHubReader, GitHubWriter
 from app.domain.run import Run, branch_name
-from app.domain.state import Kind
+from app.domain.state import FOLLOWING, Kind
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
+from worker.desk.github.weigher import Weigher
+from worker.desk.pace import AlonePace, SharedPace
 from worker.desk.tokens import Tokens
+from worker.store.pacing import Pacing
+
+
+def nobody() -> None:
+    """For requests that belong to no lease: notes about events, the progress of a run."""
+
+
+READS = {
+    Kind.VERIFY: Phase.EXAMINE,
+    Kind.REVISE: Phase.REVIEW,
+    **dict.fromkeys(FOLLOWING, Phase.FOLLOW),
+}
 
 
 @dataclass
 class Access:
-    """Ways to GitHub. `gap` is the seconds between two writes of one installation; `clock` gives
-    seconds that only grow, the same that tokens are minted by; `redact` takes secrets out of text
-    that is about to leave."""
+    """Ways to GitHub. `pacing` paces the writes of one installation over all processes; without it
+    they are `gap` seconds apart in this one. `clock` gives seconds that only grow, the same that
+    tokens are minted by; `redact` takes secrets out of text that is about to leave. Where a lease
+    is worked under, `own` is asked before every request and raises `Fenced` once it is over: a
+    worker that slept past its lease says nothing more."""
 
     tokens: Tokens
     api_url: str
@@ -29,33 +45,54 @@ class Access:
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     redact: Callable[[str], str]
+    pacing: Pacing | None = None
     paces: dict[int, Pace] = field(default_factory=dict)
 
     @contextmanager
-    def read(self, run: Run) -> Iterator[GitHubReader]:
-        """Live reads of the run's repository: about its issue, or about somebody's pull request."""
-        phase = Phase.EXAMINE if run.kind is Kind.VERIFY else Phase.AUTHORIZE
-        with self._client(run, phase) as client:
+    def read(self, run: Run, own: Callable[[], None] = nobody) -> Iterator[GitHubReader]:
+        """Live reads of the run's repository: about its issue, about somebody's pull request, or
+        about its Change's own."""
+        phase = READS.get(run.kind, Phase.AUTHORIZE)
+        with self.client(run, phase, own) as client:
             yield Reader(client)
 
     @contextmanager
     def look(self, run: Run) -> Iterator[GitHubReader]:
         """Live reads for a command or a nudge, pull requests included."""
-        with self._client(run, Phase.LOOK) as client:
+        with self.client(run, Phase.LOOK) as client:
             yield Reader(client)
 
     @contextmanager
-    def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
+    def weigh(self, run: Run) -> Iterator[ApprovalReader]:
+        """Live reads about an approval, or about whether one is needed."""
+        with self.client(run, Phase.WEIGH) as client:
+            yield Weigher(client, self.app_id)
+
+    @contextmanager
+    def write(
+        self, run: Run, phase: Phase, own: Callable[[], None] = nobody
+    ) -> Iterator[GitHubWriter]:
         """The writes of one phase, bound to the run's repository and branch."""
-        with self._client(run, phase) as client:
+        with self.client(run, phase, own) as client:
             yield Publisher(client, self.app_id, self.redact)
 
     @contextmanager
-    def _client(self, run: Run, phase: Phase) -> Iterator[Client]:
-        pace = self.paces.setdefault(run.installation, Pace(self.gap, self.clock, self.sleep))
+    def client(self, run: Run, phase: Phase, own: Callable[[], None] = nobody) -> Iterator[Client]:
+        """The calls of one phase on the run's repository, with a token that ends with the block."""
+        own()
+        pace = self.paces.setdefault(run.installation, self._pace(run.installation))
+        pace.ready()  # before a token is minted that nothing could be done with
         branch = branch_name(run.issue, run.change) if run.change else ""
-        with (
-            self.tokens.phase(run, phase) as held,
-            Client(held.token, phase, branch, self.api_url, pace, held.still) as client,
-        ):
-            yield client
+        with self.tokens.phase(run, phase) as held:
+
+            def still() -> None:
+                own()
+                held.still()
+
+            with Client(held.token, phase, branch, self.api_url, pace, still) as client:
+                yield client
+
+    def _pace(self, installation: int) -> Pace:
+        if self.pacing is None:
+            return AlonePace(self.gap, self.clock, self.sleep)
+        return SharedPace(installation, self.pacing, self.clock, self.sleep)

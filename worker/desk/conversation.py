@@ -4,62 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.domain import plan_approval, told
-from app.domain.commands import TRIAGE, Command, Word, command_of
+from app.domain.commands import FOR_BOTS, TRIAGE, Command, Word, command_of
 from app.domain.errors import Halt, Refused, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.intake import request_of
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader
-from app.domain.record import ChangeRow
 from app.domain.repo_config import reaches
 from app.domain.run import BRANCH, Run
-from app.domain.state import ENDS, Kind, State
-from worker.desk.authority import least_role, role_of
-from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of, speak
+from app.domain.state import FOLLOWING, Kind, State
+from worker.desk.authority import role_of
+from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of
+from worker.desk.publishing import let_publish
+from worker.desk.revising import revise, revised_again
+from worker.desk.said import Said
+from worker.desk.update_command import gone_on
 from worker.store.rows import Opening
 
 log = logging.getLogger(__name__)
 STARTS = {Word.FIX: Kind.FIX, Word.PLAN: Kind.FIX, Word.EXPLAIN: Kind.EXPLAIN}
-
-
-@dataclass(frozen=True)
-class _Said:
-    """One command with what it is about: `issue` is the Change's where it was said on a pull
-    request of ours, `change` the issue's open Change, `asking` names the tokens."""
-
-    event: Event
-    command: Command
-    desk: EventDesk
-    asking: Run
-    issue: int
-    change: ChangeRow | None
-    role: str = ""
-
-    def may_steer(self, run: Run) -> bool:
-        """Whether the repository's own `roles` let this person steer `run`; a no is said."""
-        least = least_role(run)
-        if reaches(self.role, least):
-            return True
-        text = told.refused(self.event.sender, self.role, self.command.said, f"{least} access")
-        self.reply(text, f"refused:{self.event.issue}:{self.event.sender.id}")
-        return False
-
-    def reply(self, text: str, marker: str = "") -> None:
-        """A comment where the command was said; without `marker` each event has one of its own."""
-        mark = f"<!-- patchwarrant:said:{marker or self.event.key} -->"
-        speak(
-            self.desk, self.asking, lambda w: w.comment(self.event.issue, f"{mark}\n{text}", mark)
-        )
-
-    def active(self) -> Run | None:
-        """The run at work, if one is and it did not end yet."""
-        if self.change is None or not self.change.active:
-            return None
-        run = self.desk.ledger.run(self.change.active)
-        return run if run is not None and run.state not in ENDS else None
 
 
 def conversed(event: Event, desk: EventDesk) -> str | None:
@@ -81,7 +47,14 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
         needs = "triage access" if command.word in TRIAGE else "write access"
         text = told.refused(event.sender, role, command.said or "help", needs)
         said.reply(text, f"refused:{event.issue}:{event.sender.id}")
+        if said.change is not None:  # a review comment does not wait for its turn any longer
+            desk.ledger.taken(said.change.id, [event.key])
         desk.ledger.event_done(event.key, f"refused-role:{role}")
+        return None
+    if event.sender.kind != "User" and command.word not in FOR_BOTS:
+        text = told.persons_only(event.sender, command.said or "help")
+        said.reply(text, f"bot:{event.issue}:{event.sender.id}")
+        desk.ledger.event_done(event.key, "refused-bot")
         return None
     _acknowledge(said)
     woken = _done(said)
@@ -96,12 +69,12 @@ def _may(command: Command, role: str) -> bool:
 
 def _about(
     event: Event, command: Command, desk: EventDesk, asking: Run, reader: GitHubReader
-) -> _Said:
+) -> Said:
     """What the command is about. A pull request is ours only if the ledger says so, its head is
     our branch, and that branch is in this very repository."""
     if not event.pull:
         change = desk.ledger.open_change(event.repository.id, event.issue)
-        return _Said(event, command, desk, asking, event.issue, change)
+        return Said(event, command, desk, asking, event.issue, change)
     view = reader.pull(event.issue)
     name = BRANCH.fullmatch(view.head_ref)
     mine = view.head_repository == event.repository.id and name is not None
@@ -114,11 +87,11 @@ def _about(
     )
     if found is None or not ours:  # somebody else's: its Change holds looks at it, if any
         looks = desk.ledger.open_change(event.repository.id, event.issue)
-        return _Said(event, command, desk, asking, event.issue if looks else 0, looks)
-    return _Said(event, command, desk, asking, found.issue, found)
+        return Said(event, command, desk, asking, event.issue if looks else 0, looks)
+    return Said(event, command, desk, asking, found.issue, found, ours=True)
 
 
-def _acknowledge(said: _Said) -> None:
+def _acknowledge(said: Said) -> None:
     """A reaction to the comment itself; a review's own text takes none."""
     event = said.event
     inline = event.kind is EventKind.INLINE
@@ -132,7 +105,7 @@ def _acknowledge(said: _Said) -> None:
         log.info("comment %s took no reaction: %s", event.comment, gone)
 
 
-def _done(said: _Said) -> str | None:
+def _done(said: Said) -> str | None:
     word = said.command.word
     if word is None:
         said.reply(told.unknown(said.event.sender, said.command.said), f"help:{said.event.issue}")
@@ -143,17 +116,17 @@ def _done(said: _Said) -> str | None:
     return _DOERS[word](said)
 
 
-def _help(said: _Said) -> None:
+def _help(said: Said) -> None:
     said.reply(told.helped(said.event.sender))
 
 
-def _status(said: _Said) -> None:
+def _status(said: Said) -> None:
     desk = said.desk
     runs = runs_of(said.change, said.event, said.issue, desk) if said.issue else ()
     said.reply(told.status(said.event.sender, runs, desk.now()))
 
 
-def _cancel(said: _Said) -> str | None:
+def _cancel(said: Said) -> str | None:
     """Within seconds: a run at work looks at its flag, one that waits is woken to end."""
     run = said.active()
     if run is not None and not said.may_steer(run):
@@ -169,7 +142,7 @@ def _cancel(said: _Said) -> str | None:
     return run.id if run.wait is not None else None
 
 
-def _start(said: _Said) -> str | None:
+def _start(said: Said) -> str | None:
     """fix, plan, explain: like the label, or the answer that a run waits for."""
     event, desk, word = said.event, said.desk, said.command.word
     assert word is not None
@@ -195,7 +168,7 @@ def _start(said: _Said) -> str | None:
     return None
 
 
-def _verify(said: _Said) -> str | None:
+def _verify(said: Said) -> str | None:
     """Evidence about the pull request that this is said on, whoever made it. What comes of it,
     also that a run is at work already, stands in the one sticky comment."""
     event, desk = said.event, said.desk
@@ -205,13 +178,27 @@ def _verify(said: _Said) -> str | None:
             "an issue, so nothing was done."
         )
         return None
+    if said.change is not None and said.change.pull == event.issue:
+        return _gone_on(said, Kind.RECHECK, Word.VERIFY)
     run = replace(said.asking, kind=Kind.VERIFY, word=Word.VERIFY)
     opened = begin(event, run, desk)
     new = opened is not None and opened.outcome in (Opening.NEW, Opening.KNOWN)
     return opened.run_id if opened is not None and new else None
 
 
-def _retry(said: _Said) -> str | None:
+def _update(said: Said) -> str | None:
+    return _gone_on(said, Kind.UPDATE, Word.UPDATE)
+
+
+def _gone_on(said: Said, kind: Kind, word: Word) -> str | None:
+    """Go on with the pull request of ours that this is said on, or whose issue this is."""
+    woken, answer = gone_on(said.event, said.asking, said.change, said.desk, kind, word)
+    if answer:
+        said.reply(answer)
+    return woken
+
+
+def _retry(said: Said) -> str | None:
     """The last run's request once more, as it was signed then."""
     event, desk = said.event, said.desk
     runs = runs_of(said.change, event, said.issue, desk) if said.issue else ()
@@ -222,10 +209,15 @@ def _retry(said: _Said) -> str | None:
         )
         return None
     last = runs[-1]
+    if last.kind in FOLLOWING and said.change is not None and said.change.open:
+        return _gone_on(said, last.kind, Word(last.word or Word.VERIFY))
+    last = next((run for run in reversed(runs) if run.kind not in FOLLOWING), last)
     again = replace(
         said.asking, kind=last.kind, word=last.word or Word.RETRY, event=last.event,
         issue=last.issue,
     )  # fmt: skip
+    if last.kind is Kind.REVISE:
+        again = revised_again(said, again, last)
     opened = begin(event, again, desk)
     if opened is None:
         return None
@@ -236,7 +228,7 @@ def _retry(said: _Said) -> str | None:
     return None
 
 
-def _approve(said: _Said) -> str | None:
+def _approve(said: Said) -> str | None:
     event, desk = said.event, said.desk
     run, given = said.active(), (said.command.text.split() or [""])[0]
     waits = run is not None and run.wait is not None and run.wait.waiting is Waiting.PLAN
@@ -258,14 +250,25 @@ def _approve(said: _Said) -> str | None:
     return run.id if desk.ledger.approve(run.id, event.key, digest, by) else None
 
 
-_DOERS: dict[Word, Callable[[_Said], str | None]] = {
+def _publish(said: Said) -> str | None:
+    run, desk = said.active(), said.desk
+    if run is not None and not said.may_steer(run):
+        return None
+    runs = runs_of(said.change, said.event, said.issue, desk) if said.issue else ()
+    return let_publish(said.event, said.command.text, run, runs, desk, said.reply)
+
+
+_DOERS: dict[Word, Callable[[Said], str | None]] = {
     Word.HELP: _help,
     Word.STATUS: _status,
     Word.CANCEL: _cancel,
     Word.FIX: _start,
     Word.PLAN: _start,
     Word.EXPLAIN: _start,
+    Word.REVISE: revise,
     Word.VERIFY: _verify,
+    Word.UPDATE: _update,
     Word.RETRY: _retry,
     Word.APPROVE: _approve,
+    Word.PUBLISH: _publish,
 }

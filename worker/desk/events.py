@@ -31,11 +31,20 @@ def handle_event(key: str, desk: EventDesk) -> str | None:
     event = desk.ledger.event(key)
     if event is None:
         return None
+    marked = desk.approvals.mark(event) if desk.approvals is not None else ()
+    woken = _handled(event, desk)
+    if desk.approvals is not None:
+        desk.approvals.look(marked)
+    return woken
+
+
+def _handled(event: Event, desk: EventDesk) -> str | None:
     if event.told == PRESSED:
         return pressed(event, desk)
     if event.kind is EventKind.NUDGE:
-        nudged(event, desk)
-        return None
+        if desk.approvals is not None and event.told.startswith("pull_request."):
+            desk.approvals.others(event, run_for(event, desk, word="approval"))
+        return nudged(event, desk)
     if event.kind is not EventKind.ISSUE_LABELED:
         return conversed(event, desk)
     return _labeled(event, desk)

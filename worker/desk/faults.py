@@ -10,6 +10,7 @@ from app.domain.errors import (
     ForbiddenCall,
     Halt,
     IntegrityError,
+    Limited,
     Park,
     Reason,
     Refused,
@@ -34,6 +35,8 @@ def guarded(stage: Stage) -> Stage:
             return stage(run)
         except Fenced:
             raise
+        except Limited as limit:
+            raise Park(Waiting.GITHUB, limit.seconds, str(limit), exact=True) from limit
         except Unavailable as away:
             raise _waiting(run, away.retry_after or PAUSE, str(away)) from away
         except Uncertain as lost:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from app.domain import told
 from app.domain.errors import Halt, Missing, Refused
-from app.domain.event import Event
+from app.domain.event import Event, Person
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.run import Run
-from app.domain.state import Kind, State
-from worker.desk.kit import FIX_LABEL, Read, Write
+from app.domain.state import FOLLOWING, Kind, State
+from worker.desk.kit import FIX_LABEL, Read, Write, counted
 from worker.store.rows import Opened, Opening
 
 log = logging.getLogger(__name__)
@@ -34,6 +34,8 @@ class Events(Protocol):
 
     def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool: ...
 
+    def publish(self, run_id: str, event_key: str, tree: str, by: str) -> bool: ...
+
     def run(self, run_id: str) -> Run | None: ...
 
     def runs(self, limit: int) -> list[Run]: ...
@@ -48,11 +50,38 @@ class Events(Protocol):
 
     def open_change(self, repository: int, issue: int) -> ChangeRow | None: ...
 
+    def wait_turn(self, change: str, event_key: str) -> int: ...
+
+    def waiting(self, change: str) -> list[str]: ...
+
+    def taken(self, change: str, event_keys: Sequence[str]) -> None: ...
+
     def close_change(self, change: ChangeRow) -> bool: ...
+
+    def reopen_change(self, change: ChangeRow) -> bool: ...
+
+    def wait_for_head(self, change: str, event_key: str) -> str: ...
+
+    def look_at_head(self, change: str, event_key: str) -> None: ...
 
     def taking_off(self, repository: int, issue: int) -> None: ...
 
+    def leaves(self, installation: int) -> None: ...
+
     def edited(self, repository: int, issue: int, at: str, by: str) -> None: ...
+
+
+class Approvals(Protocol):
+    """What is done about approvals when something happened."""
+
+    def mark(self, event: Event) -> Sequence[str]:
+        """Note, durable when it returns, which Changes the event may concern."""
+
+    def look(self, changes: Iterable[str]) -> None:
+        """Look at them now; never raises a `Stop`."""
+
+    def others(self, event: Event, asking: Run) -> str:
+        """What is said on a pull request that is not ours. Raises `Unavailable`, `Uncertain`."""
 
 
 class Capped(Protocol):
@@ -70,7 +99,9 @@ class Capped(Protocol):
 class EventDesk:
     """`new_run_id` gives a fresh id of letters and digits, `now` Redis milliseconds, `owners` the
     operator's allow-list in lower case. Without `read` nobody's role can be asked, so that no
-    answer and no command is taken. Without `caps` there are none."""
+    answer and no command is taken. Without `caps` there are none. `bots` are ids of bots that the
+    operator lets trigger; `own` gives the login of the App's own bot, which never may. Without
+    `approvals` none is looked at."""
 
     ledger: Events
     write: Write
@@ -79,10 +110,18 @@ class EventDesk:
     owners: frozenset[str]
     read: Read | None = None
     caps: Capped | None = None
+    bots: frozenset[int] = frozenset()
+    own: Callable[[], str] = lambda: ""
+    approvals: Approvals | None = None
 
     def allows(self, event: Event) -> bool:
         """Whether the operator lets anything happen for this event's owner and sender."""
-        return event.repository.owner.casefold() in self.owners and event.sender.kind == "User"
+        return event.repository.owner.casefold() in self.owners and self.hears(event.sender)
+
+    def hears(self, person: Person) -> bool:
+        """A person, or a bot that the operator named by its id and that is not the App itself."""
+        named = person.kind == "Bot" and person.id in self.bots
+        return person.kind == "User" or (named and person.login.casefold() != self.own().casefold())
 
 
 def run_for(event: Event, desk: EventDesk, kind: Kind = Kind.FIX, word: str = "") -> Run:
@@ -107,24 +146,21 @@ def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
     An issue's Change that can take no further run is closed first: its pull request was closed, or
     its branch was left behind by a run that stopped.
     """
-    found = left_behind(run, desk) if desk.allows(event) else None
+    follows = run.kind in FOLLOWING  # its Change was looked at already
+    found = left_behind(run, desk) if desk.allows(event) and not follows else None
     if found is not None:
         return found
-    whose = {
-        "issue": f"{run.repository.id}:{run.issue}",
-        "user": str(run.requester.id),
-        "repository": str(run.repository.id),
-        "installation": str(run.installation),
-    }
+    whose = counted(run)
     full = desk.caps.take(whose, event.key) if desk.caps else ""
     if desk.caps and full:
         hour = desk.now() // 3_600_000
         marker = f"<!-- patchwarrant:cap:{full}:{run.requester.id}:{hour} -->"
-        tell(desk, run, marker, told.capped(event.sender, full, desk.caps.limits[full]))
+        text = told.capped(event.sender, full, desk.caps.limits[full])
+        tell(desk, run, marker, f"{text} {told.NOT_LOOKED_AT}" if follows else text)
         desk.ledger.event_done(event.key, f"refused-cap:{full}")
         return None
     opened = desk.ledger.open_run(event.key, run)
-    if desk.caps and opened.outcome in (Opening.ACTIVE, Opening.PULL):
+    if desk.caps and opened.outcome in (Opening.ACTIVE, Opening.PULL, Opening.GONE):
         desk.caps.give_back(whose, event.key)
     return opened
 
@@ -175,6 +211,7 @@ def note_of(opened: Opened) -> tuple[str, str]:
         return (
             f"<!-- patchwarrant:pull:{opened.change} -->",
             f"This issue has an open pull request of mine already: #{opened.pull}. "
+            "To have it changed, comment `/agent revise` and what you want there. "
             f"For a new start close it and set the label `{FIX_LABEL}` again.",
         )
     waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""
@@ -186,11 +223,14 @@ def note_of(opened: Opened) -> tuple[str, str]:
 
 
 def tell(desk: EventDesk, run: Run, marker: str, text: str) -> None:
-    """Say it on the issue and take the label off; owners outside the allow-list get no words."""
+    """Say it on the issue and take the label off, or on the pull request that the run goes on
+    with; owners outside the allow-list get no words."""
+    follows = run.kind in FOLLOWING
 
     def act(writer: GitHubWriter) -> None:
-        writer.comment(run.issue, f"{marker}\n{text}", marker)
-        if not run.word and not _admitting(run, desk):
+        where = run.publication.pull if follows else run.issue
+        writer.comment(where, f"{marker}\n{text}", marker)
+        if not run.word and not follows and not _admitting(run, desk):
             desk.ledger.taking_off(run.repository.id, run.issue)
             writer.remove_label(run.issue, FIX_LABEL)
 
@@ -207,7 +247,7 @@ def _admitting(run: Run, desk: EventDesk) -> bool:
 
 def speak(desk: EventDesk, run: Run, act: Callable[[GitHubWriter], object]) -> None:
     """Do `act` with a writer of comments; a refusal (locked, deleted, no App) ends nothing."""
-    if run.repository.owner.casefold() not in desk.owners or run.requester.kind != "User":
+    if run.repository.owner.casefold() not in desk.owners or not desk.hears(run.requester):
         return
     try:
         with desk.write(run, Phase.STATUS) as writer:

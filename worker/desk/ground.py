@@ -7,6 +7,7 @@ from app.domain.event import Event
 from app.domain.ports import GitHubReader
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import Run
+from app.domain.state import Kind
 from worker.desk.authority import AGAIN, owner_refused
 from worker.desk.kit import DeskKit
 
@@ -14,7 +15,9 @@ from worker.desk.kit import DeskKit
 def by_our_rules(kit: DeskKit, run: Run) -> None:
     """What needs no request to anybody."""
     owner = run.repository.owner
-    if run.requester.kind != "User":
+    # A push needs nobody's leave to be looked at: that writes nothing but evidence.
+    heard = run.requester.kind == "User" or run.requester.id in kit.bots
+    if not heard and run.kind is not Kind.RECHECK:
         raise Halt(
             Reason.REFUSED_ROLE,
             f"{run.requester.login} is a {run.requester.kind.lower()}, and only people start runs.",
@@ -27,6 +30,26 @@ def by_our_rules(kit: DeskKit, run: Run) -> None:
             Reason.REFUSED_PAUSED,
             "The operator has paused all work.",
             f"Wait until it is resumed. {AGAIN}",
+        )
+
+
+def by_its_rules(kit: DeskKit, run: Run, config: RepoConfig) -> None:
+    """What the repository itself says about who may, and how often; never looser than ours."""
+    person = run.requester
+    pushed = run.kind is Kind.RECHECK  # looked at whoever did it
+    if person.kind != "User" and person.id not in config.bots and not pushed:
+        raise Halt(
+            Reason.REFUSED_ROLE,
+            f"The bot {person.login} ({person.id}) is not among `bots` in {CONFIG_PATH}.",
+            f"Somebody with write access adds the id there, or sets the label. {AGAIN}",
+        )
+    full = kit.over_cap(run, config.caps) if config.caps else ""
+    if config.caps and full:
+        raise Halt(
+            Reason.REFUSED_CAP,
+            f"{CONFIG_PATH} allows {config.caps[full]} runs an hour for each {full}, and that many "
+            "were begun.",
+            f"Ask again later, or raise `caps.{full}` there. {AGAIN}",
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,12 @@ class DeskKit:
     edited. `taking_off` notes that we take the trigger's label off an issue, `taken_off` says
     when we last did (Redis ms), `heard` when an event was written; `newer_trigger` whether
     another label event of the run's issue waits, whose label is not ours to take off. `owners`
-    is the operator's allow-list in lower case; empty refuses all.
+    is the operator's allow-list in lower case; empty refuses all. `history` gives the runs of a
+    run's Change, oldest first, `tell_oneself` writes an event that a live read made known;
+    `waiting` are the event keys of review comments that wait for the Change's next run, `taken`
+    says that one took them up. `bots` are ids of bots that the operator lets trigger; `over_cap`
+    says which scope of a repository's own caps on runs an hour this run would exceed, "" for
+    none, and then takes it out of the count.
     """
 
     hold: Hold
@@ -65,12 +70,28 @@ class DeskKit:
     taking_off: Callable[[int, int], None] = lambda _repository, _issue: None
     taken_off: Callable[[int, int], int] = lambda _repository, _issue: 0
     heard: Callable[[str], int] = lambda _event: 0
+    waiting: Callable[[str], Sequence[str]] = lambda _change: ()
+    taken: Callable[[str, Sequence[str]], None] = lambda _change, _events: None
     newer_trigger: Callable[[Run], bool] = lambda _run: False
+    bots: frozenset[int] = frozenset()
+    over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
+    history: Callable[[Run], Sequence[Run]] = lambda _run: ()
+    tell_oneself: Callable[[Event], object] = lambda _event: None
 
 
 def envelope_bytes(envelope: dict[str, Any]) -> bytes:
     """A signed envelope as it is kept and hashed: canonical JSON."""
     return json.dumps(envelope, sort_keys=True, separators=(",", ":")).encode()
+
+
+def counted(run: Run) -> dict[str, str]:
+    """Whose runs within an hour this run is one of, by scope."""
+    return {
+        "issue": f"{run.repository.id}:{run.issue}",
+        "user": str(run.requester.id),
+        "repository": str(run.repository.id),
+        "installation": str(run.installation),
+    }
 
 
 def ending_label(reason: Reason | None) -> str:

@@ -44,7 +44,7 @@ def sticky(hold: Hold, writer: GitHubWriter, run: Run, now_ms: int) -> int:
     found: list[int] = []
 
     def show() -> None:
-        found.append(writer.comment(run.issue, body, status_marker(run.change), known))
+        found.append(writer.comment(run.place, body, status_marker(run.change), known))
 
     if not tolerant(hold, show):
         return 0

@@ -12,28 +12,39 @@ from app.domain.event import Event
 from app.domain.ports import GitHubReader, PullView
 from app.domain.record import ChangeRow
 from app.domain.run import BRANCH, Run
-from app.domain.state import ENDS, Kind, State
+from app.domain.state import ENDS, FOLLOWING, Kind, State
 from worker.desk.authority import require_repository
 from worker.desk.front import EventDesk, run_for, speak
+from worker.desk.heads import MOVED, followed
 from worker.desk.kit import RUNNING
 
+# Events that end no run: what they may change is looked at elsewhere, once they are marked.
+ABOUT_APPROVALS = frozenset({"member", "pull_request", "pull_request_review", "push"})
 log = logging.getLogger(__name__)
 
 
-def nudged(event: Event, desk: EventDesk) -> None:
-    """Look again at what the nudge may be about; runs that may not go on are asked to end."""
+def nudged(event: Event, desk: EventDesk) -> str | None:
+    """Look again at what the nudge may be about; runs that may not go on are asked to end. The id
+    of the run to wake, where a pull request of ours shows another head."""
+    if event.told in MOVED:
+        return followed(event, desk)
     outcome = "nothing"
+    if event.told == "installation.deleted":
+        desk.ledger.leaves(event.installation)
     if event.told == "issues.edited":
         desk.ledger.edited(event.repository.id, event.issue, event.updated_at, event.sender.login)
         outcome = "edit noted"
-    elif desk.read is not None and event.told.startswith("pull_request."):
+    elif desk.read is not None and event.told == "pull_request.closed":
         outcome = _pull_closed(event, desk)
+    elif event.told.partition(".")[0] in ABOUT_APPROVALS:
+        outcome = "approvals are looked at"
     elif desk.read is not None:
         ended = [run.id for run in _concerned(event, desk) if _must_end(event, run, desk)]
         for run_id in ended:
             desk.ledger.cancel(run_id)
         outcome = f"cancelled:{','.join(ended)}" if ended else "nothing"
     desk.ledger.event_done(event.key, outcome)
+    return None
 
 
 def _concerned(event: Event, desk: EventDesk) -> Iterator[Run]:
@@ -66,6 +77,8 @@ def _must_end(event: Event, run: Run, desk: EventDesk) -> bool:
 
 def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk) -> bool:
     require_repository(reader, desk.owners)
+    if run.kind in FOLLOWING:  # its pull request is what it is about
+        return reader.pull(run.publication.pull).state != "open"
     issue = reader.issue(run.issue)
     if issue.state != "open":
         return True

@@ -77,7 +77,7 @@ class Progress:
 
     def _put(self, run: Run, writer: GitHubWriter) -> None:
         body = report.status(run, max(0, self.now() - run.created), "")
-        writer.comment(run.issue, body, status_marker(run.change), run.status_comment)
+        writer.comment(run.place, body, status_marker(run.change), run.status_comment)
 
     def _overtaken(self, sent: Run, writer: GitHubWriter) -> None:
         """The desk itself writes the comment when it publishes and at an end. What was sent before
@@ -107,10 +107,10 @@ class Progress:
     def _ask(self, run: Run, entry: JournalEntry, writer: GitHubWriter) -> None:
         if _waiting(run) == Waiting.PLAN:
             marker = plan_approval.marker(run.id, str(entry.data["plan_hash"]))
-            writer.comment(run.issue, plan_approval.asked(run, entry), marker)
+            writer.comment(run.place, plan_approval.asked(run, entry), marker)
         else:
             marker = questions.marker(run.id, entry.id)
-            writer.comment(run.issue, questions.asked(run, entry), marker)
+            writer.comment(run.place, questions.asked(run, entry), marker)
         self.asked.add(f"{run.id}:{entry.id}")
 
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from app.domain.errors import Fault, Fenced, Halt
 from app.domain.permissions import Phase
 from app.domain.run import Publication, Run, branch_name
+from app.domain.state import Kind
+from worker.desk.follow_up import key_of
 from worker.desk.intents import Record, done
 from worker.desk.kit import DeskKit
 
@@ -28,7 +30,24 @@ def remains(kit: DeskKit) -> Callable[[Run], Run]:
     return rebuilt
 
 
+def of_update(kit: DeskKit) -> Callable[[Run], Run]:
+    """The run with the merge's commit, where the branch shows it by now."""
+
+    def rebuilt(run: Run) -> Run:
+        if kit.hold.intent("branch") is None:
+            return run
+        branch = done(kit.hold, "branch") or _branch(kit, run, run.publication.branch)
+        if branch is None:
+            return run
+        commit = str(branch["commit"])
+        return replace(run, publication=replace(run.publication, commit=commit))
+
+    return rebuilt
+
+
 def _published(kit: DeskKit, run: Run) -> Publication:
+    if run.kind is Kind.REVISE:
+        return _pushed(kit, run)
     if kit.hold.intent("branch") is None:
         return run.publication
     name = branch_name(run.issue, run.change)
@@ -46,6 +65,25 @@ def _published(kit: DeskKit, run: Run) -> Publication:
         )
     check = done(kit.hold, "check")
     return there if check is None else replace(there, check_run=int(check["id"]))
+
+
+def _pushed(kit: DeskKit, run: Run) -> Publication:
+    """The follow-up commit as recorded, else where the branch shows the very commit that was to be
+    pushed."""
+    asked = kit.hold.intent(key_of(run, "branch"))
+    record = done(kit.hold, key_of(run, "branch"))
+    if asked is not None and record is None:
+        try:
+            with kit.write(run, Phase.GIT) as writer:
+                there = writer.find_branch(run.publication.branch)
+        except Fenced:
+            raise
+        except (Fault, Halt) as unseen:
+            log.info("run %s: its branch could not be looked for: %s", run.id, unseen)
+            there = None
+        record = asked if there == asked.get("commit") else None
+    commit = str(record["commit"]) if record is not None else ""
+    return replace(run.publication, commit=commit)
 
 
 def _branch(kit: DeskKit, run: Run, name: str) -> Record | None:

@@ -89,6 +89,16 @@ class Tokens:
         finally:
             self._end(held)
 
+    @contextmanager
+    def survey(self, installation: int, mint: Callable[[int], Token]) -> Iterator[Held]:
+        """A token of `mint` that lists an installation's repositories, kept and revoked as all."""
+        name = f"{installation}:{Phase.SURVEY}:{self.new_id()}"
+        held = self._shelved(name, mint(installation), "")
+        try:
+            yield held
+        finally:
+            self._end(held)
+
     def fetch(self, run: Run, public: str) -> dict[str, Any]:
         """A read token for the runner, sealed to the one-time key `public`; kept until `revoke`."""
         held = self._kept(run, Phase.FETCH)
@@ -141,7 +151,10 @@ class Tokens:
     def _kept(self, run: Run, phase: Phase) -> Held:
         name = f"{run.id}:{phase}:{self.new_id()}"
         token = self.minter.mint(run.installation, run.repository.id, permissions(phase))
-        held = Held(token, SealedToken(name, b"", token.expires, run.id), self.shelf, self.now)
+        return self._shelved(name, token, run.id)
+
+    def _shelved(self, name: str, token: Token, run_id: str) -> Held:
+        held = Held(token, SealedToken(name, b"", token.expires, run_id), self.shelf, self.now)
         try:
             sealed = self.seal.close(name, token.secret.encode())
             held.kept = replace(held.kept, sealed=sealed)

@@ -6,7 +6,8 @@ import gc
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,35 +15,52 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
 from app.domain.errors import Fault
+from app.domain.event import Repository
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
-from app.domain.state import OWNER, Kind, Role, State
+from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker import jobs, logs, settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
+from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
-from worker.desk.kit import DeskKit
+from worker.desk.github.deliveries import Deliveries
+from worker.desk.github.survey import installations, repositories
+from worker.desk.kit import DeskKit, counted
+from worker.desk.missed import Redeliver
+from worker.desk.next_turn import NextTurn
+from worker.desk.overdue import Overdue
+from worker.desk.pace import LONGEST_MS
+from worker.desk.polling import Poll
 from worker.desk.progress import Progress
-from worker.desk.remains import remains
+from worker.desk.remains import of_update, remains
+from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
+from worker.desk.stages.certify_again import certify_again
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
+from worker.desk.stages.follow import follow
 from worker.desk.stages.publish import publish
+from worker.desk.stages.readmit import readmit
+from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
-from worker.keeping import keep, lead
+from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
+from worker.store import retention
+from worker.store.approvals import Approvals
 from worker.store.caps import Caps
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
+from worker.store.pacing import Pacing
 from worker.store.sealing import Seal
 from worker.store.turns import Turns
 
@@ -50,6 +68,9 @@ from worker.store.turns import Turns
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+TIDY = 300.0  # seconds between two looks for what is past its days
+SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
+SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
@@ -63,13 +84,28 @@ class Desk:
     access: Access
     tokens: Tokens
     signer: Signer
+    app: App
+    next_turn: NextTurn
+    name: str
+
+    def approvals(self) -> ApprovalDesk:
+        """How approvals are looked at, in this process's name."""
+        return ApprovalDesk(
+            ledger=self.ledger,
+            rows=Approvals(self.ledger.calls),
+            weigh=self.access.weigh,
+            write=self.access.write,
+            config_of=config_of,
+            owner=self.name,
+            owners=frozenset(owner.lower() for owner in self.held.owners),
+        )
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
         kit = DeskKit(
             hold=hold,
-            read=self.access.read,
-            write=self.access.write,
+            read=partial(self.access.read, own=hold.own),
+            write=partial(self.access.write, own=hold.own),
             event=self.ledger.event,
             config_of=config_of,
             statements=statements,
@@ -86,11 +122,22 @@ class Desk:
             taken_off=self.ledger.taken_off,
             heard=self.ledger.heard,
             newer_trigger=self.ledger.newer_trigger,
+            waiting=self.ledger.waiting,
+            taken=self.ledger.taken,
+            bots=self.held.bots,
+            over_cap=self._over_cap,
+            history=self.ledger.history,
+            tell_oneself=self.ledger.add_event,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
             return Crew(stages=foreign, explain=explain(kit))
+        if run.kind in FOLLOWING:
+            again = {State.ADMIT: follow(kit), State.PUBLISH: certify_again(kit)}
+            return Crew(stages=again, explain=explain(kit), salvage=of_update(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
+        if run.kind is Kind.REVISE:
+            stages = {State.ADMIT: readmit(kit), State.PUBLISH: renew(kit)}
         return Crew(stages=stages, explain=explain(kit), salvage=remains(kit))
 
     def carrier(self) -> Carrier:
@@ -104,6 +151,17 @@ class Desk:
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
+
+    def carry(self, run_id: str) -> None:
+        """Carry a run; where it ended, the review comments that waited for it have their turn, and
+        where it published something, its approval is looked at."""
+        self.carrier().carry(run_id)
+        run = self.ledger.run(run_id)
+        if run is not None and run.state in ENDS and run.explained:
+            self.next_turn(run.change)
+        if run is not None and run.publication.commit:
+            approvals = self.approvals()
+            approvals.look(approvals.published(run))
 
     def wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id))
@@ -121,7 +179,7 @@ class Desk:
         if not turns.take(token := secrets.token_hex(8), key):
             return  # whoever has the turn rings for this one
         try:
-            run_id = self._handled(key)
+            run_id = handle_event(key, self.front())
         finally:
             waiting = turns.passed(token)
             if waiting:
@@ -132,10 +190,11 @@ class Desk:
         if run is not None and run.state is not State.ADMIT:
             self.wake(run_id, OWNER[run.state])  # it got its answer, its approval or its end
             return
-        self.carrier().carry(run_id)
+        self.carry(run_id)
 
-    def _handled(self, key: str) -> str | None:
-        desk = EventDesk(
+    def front(self) -> EventDesk:
+        """What every event is given."""
+        return EventDesk(
             ledger=self.ledger,
             write=self.access.write,
             new_run_id=lambda: secrets.token_hex(6),
@@ -143,8 +202,28 @@ class Desk:
             owners=frozenset(owner.lower() for owner in self.held.owners),
             read=self.access.look,
             caps=Caps(self.ledger.calls, self.held.caps),
+            bots=self.held.bots,
+            own=self._own,
+            approvals=self.approvals(),
         )
-        return handle_event(key, desk)
+
+    @contextmanager
+    def repositories(self, installation: int) -> Iterator[Iterator[Repository]]:
+        """The repositories of an installation, as long as the block lasts."""
+        with self.tokens.survey(installation, self.app.mint_survey) as held:
+            yield repositories(self.app, held.token.secret)
+
+    def _own(self) -> str:
+        """The login of the App's own bot, from GitHub; asked only where a bot is allowed at all."""
+        return f"{self.app.slug()}[bot]"
+
+    def _over_cap(self, run: Run, limits: Mapping[str, int]) -> str:
+        """See `DeskKit.over_cap`."""
+        caps, scopes = Caps(self.ledger.calls, limits), counted(run)
+        full = caps.over(scopes, run.event)
+        if full:
+            caps.give_back(scopes, run.event)
+        return full
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -186,6 +265,10 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     }
     bodies["keeper"] = partial(_keep, held, key)
     bodies["progress"] = partial(_show, held, key)
+    if held.intake != "webhook":
+        bodies["poller"] = partial(_listen_in, held, key)
+    bodies["sweeper"] = partial(_sweep, held, key)
+    bodies["approvals"] = partial(_weigh, held, key)
     supervise(bodies)
     return 0
 
@@ -210,15 +293,20 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
+        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
     )
-    return Desk(held, ledger, Bell(redis), access, tokens, Signer.load(held.signing_key))
+    bell = Bell(redis)
+    next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
+    name = f"desk-{secrets.token_hex(6)}"
+    signer = Signer.load(held.signing_key)
+    return Desk(held, ledger, bell, access, tokens, signer, app, next_turn, name)
 
 
 def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     desk = _desk(held, key)
     jobs.install(
         event=desk.event,
-        run=lambda run_id: desk.carrier().carry(run_id),
+        run=desk.carry,
         token=desk.token,
     )
     listen(Role.DESK, partial(connect, held.redis_url))
@@ -236,7 +324,16 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Tokens of phases that are over, of processes that died."""
         desk.tokens.revoke_leftovers(ledger.now(), partial(_fetches, ledger))
 
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers)
+    def past(ledger: Ledger, _bell: Bell) -> None:
+        """Finished runs past the days that they are kept."""
+        retention.expire(ledger, held.keep_days * 86_400_000)
+
+    def turns(_ledger: Ledger, _bell: Bell) -> None:
+        """Review comments that waited for a run which ended."""
+        desk.next_turn.sweep()
+
+    tidy = every(TIDY, past)
+    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns, tidy)
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -251,12 +348,81 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
     def shown(ledger: Ledger, _bell: Bell) -> None:
         for run_id in ledger.runs_without_end():
-            run = ledger.run(run_id)
+            run = ledger.readable(run_id)
             if run is not None:
                 progress(run)
         progress.settle()
 
     lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
+
+
+def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own as well: looks for what GitHub could not deliver, unless its list is
+    read anyway, and for labelled issues that nobody told of."""
+    desk = _desk(held, key)
+    redeliver = Redeliver(Deliveries(desk.app), desk.ledger, desk.ledger.now)
+    survey = Overdue(
+        desk.ledger,
+        desk.front(),
+        partial(installations, desk.app),
+        desk.repositories,
+        desk.access.client,
+    )
+
+    removed = Removed(desk.ledger, desk.app)
+
+    def erased(_ledger: Ledger, _bell: Bell) -> None:
+        removed()
+
+    def missed(_ledger: Ledger, _bell: Bell) -> None:
+        redeliver()
+
+    def overdue(_ledger: Ledger, _bell: Bell) -> None:
+        survey()
+
+    passes = [every(held.sweep_seconds, erased), every(held.survey_seconds, overdue)]
+    if held.intake == "webhook":
+        passes.append(every(held.sweep_seconds, missed))
+    lead(f"{Role.DESK}-sweeper", partial(connect, held.redis_url), *passes)
+
+
+def _listen_in(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """With `intake: poll` or `both`: deliveries are read from GitHub's own list every few
+    seconds."""
+    poll = _poll(_desk(held, key))
+
+    def polled(_ledger: Ledger, _bell: Bell) -> None:
+        poll()
+
+    passes = every(held.poll_seconds, polled)
+    lead(f"{Role.DESK}-poller", partial(connect, held.redis_url), passes)
+
+
+def _poll(desk: Desk) -> Poll:
+    ledger, bell = desk.ledger, desk.bell
+    return Poll(
+        Deliveries(desk.app),
+        ledger,
+        ring=lambda key: bell.ring(Role.DESK, JOB_EVENT, key, f"polled-{key}"),
+        now=ledger.now,
+        clock=time.monotonic,
+        bots=desk.held.bots,
+        missed=desk.held.intake == "both",
+    )
+
+
+def _weigh(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+    """A process of its own: approvals that are due, and pull requests that nobody looks at yet."""
+    approvals = _desk(held, key).approvals()
+    searched = [0]
+
+    def weighed(ledger: Ledger, _bell: Bell) -> None:
+        if ledger.now() - searched[0] >= SEARCH_MS:
+            approvals.enrol(SEARCHED)
+            searched[0] = ledger.now()
+        approvals.pass_over()
+
+    lead(f"{Role.DESK}-approvals", partial(connect, held.redis_url), weighed)
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:
@@ -267,11 +433,12 @@ def _newest(ledger: Ledger, run_id: str) -> Run | None:
 
 
 def _fetches(ledger: Ledger, run_id: str) -> bool:
-    """Whether the run may be fetching: it has a live lease, and prepare alone fetches."""
+    """Whether the run may be fetching: it has a live lease and is where one fetches (the gate does
+    where a revision's head moved)."""
     try:
         row = ledger.row(run_id)
     except Fault:
         return True  # a row that cannot be read now: nobody takes its token on a guess
     if row is None or row.lease <= ledger.now():
         return False
-    return row.run.state is State.PREPARE
+    return row.run.state in (State.PREPARE, State.GATE)

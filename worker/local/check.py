@@ -34,7 +34,7 @@ from worker import settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
 from worker.attest.signing import PAYLOAD_TYPE, KeyUnusable, Signer
-from worker.config_file import config_of
+from worker.config_file import config_of, workflow_of
 from worker.local import table
 from worker.local.candidate import Range, ranged, run_of
 from worker.local.hold import MemoryHold
@@ -151,6 +151,7 @@ def _judged(
         certify=Told(Certifier(hold, objects, client), console),
         fetch=lambda _run: nullcontext(("", "")),
         config_of=config_of,
+        workflow_of=workflow_of,
         draw=partial(secrets.token_hex, 16),
         knows=lambda _text: False,
     )

@@ -57,6 +57,9 @@ class MemoryHold:
     def settle(self, dollars: int) -> None:
         """Nothing was reserved."""
 
+    def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
+        return self.note(Kept.MODEL, data)
+
     def intent(self, key: str) -> dict[str, Any] | None:
         return copy.deepcopy(self._intents.get(key))
 

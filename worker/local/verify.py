@@ -76,9 +76,9 @@ def examined(
     where = shown.place.name if shown.place else "no repository was named (--repo PATH)"
     found.append(_tree(shown, signed, where))
     found.append(examine.fresh(signed, shown.head, where))
-    if examine.made_by_us(signed):  # somebody else's commit and text are not ours to have written
-        if shown.place is not None:
-            found.append(examine.based(signed, shown.place.parents(signed.commit)))
+    if examine.made_by_us(signed) and shown.place is not None:  # others build on what they want
+        found.append(examine.based(signed, shown.place.parents(signed.commit)))
+    if examine.written_by_us(signed):  # somebody else's text is not ours to have written
         found += shown.body
         named = evidence.names(shown, signed.tree, signed.commit)
         if named is not None:

@@ -16,15 +16,15 @@ from redis import Redis
 
 from app.domain.check import Check, CheckResult
 from app.domain.edit import Candidate
-from app.domain.errors import Fault, Fenced, Unavailable
+from app.domain.errors import Fault, Fenced, Stop, Unavailable
 from app.domain.record import BLOB_CAP, JOB_TOKEN, Kept
 from app.domain.redact import Redactor
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
-from app.domain.state import Kind, Role, State
+from app.domain.state import JUDGING, Role, State
 from worker import jobs, logs, settings
 from worker.carry import Carrier, Crew, Stage
-from worker.config_file import config_of
+from worker.config_file import config_of, workflow_of
 from worker.keeping import keep
 from worker.processes import supervise
 from worker.queue import Bell, listen
@@ -38,6 +38,7 @@ from worker.runner.model.client import AnthropicModel
 from worker.runner.model.pricing import CARD_ID, card
 from worker.runner.repository.mirror import Store, store_path
 from worker.runner.repository.search import Searcher
+from worker.runner.repository.tidy import tidy
 from worker.runner.stages.approval import approved
 from worker.runner.stages.check_kit import CheckKit
 from worker.runner.stages.edit import edit
@@ -51,6 +52,7 @@ from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 
+TIDY = 300.0  # seconds between two looks through the object stores
 log = logging.getLogger(__name__)
 
 
@@ -87,8 +89,10 @@ class Runner:
             ),
             fetch=fetch,
             config_of=config_of,
+            workflow_of=workflow_of,
             draw=partial(secrets.token_hex, 16),
             knows=Redactor([self.held.model_key.value]).knows,
+            earlier=self.ledger.run,
         )
         # A run that has begun keeps its model: thinking blocks are bound to it.
         name = run.model or self.held.model
@@ -116,8 +120,8 @@ class Runner:
                 State.VERIFY: verify(checks),
                 State.GATE: gate(checks),
             },
-            # Somebody else's change is whole as it is, and not ours to show as a patch.
-            salvage=None if run.kind is Kind.VERIFY else self._salvage(kit, hold, objects),
+            # What others made is whole as it is, and not ours to show as a patch.
+            salvage=None if run.kind in JUDGING else self._salvage(kit, hold, objects),
         )
 
     def _salvage(self, kit: Kit, hold: LedgerHold, objects: Store) -> Stage:
@@ -128,7 +132,7 @@ class Runner:
             run = bring(run)
             if hold.heart.cancelled and run.candidate is not None and run.snapshot is not None:
                 try:
-                    _keep_patch(hold, objects, run.snapshot.base_tree, run.candidate)
+                    _keep_patch(hold, objects, run.snapshot.start, run.candidate)
                 except Fenced:
                     raise
                 except Fault as gone:  # an ending is told without its patch rather than not at all
@@ -142,7 +146,7 @@ class Runner:
 
         def stage(run: Run) -> Run:
             assert run.snapshot is not None
-            base, image = run.snapshot.base_tree, run.snapshot.image
+            base, image = run.snapshot.start, run.snapshot.image
             approved(hold, kit.clock, run)
             with Selected(run.id, image, base, hold, objects, kit.sandbox) as box:
                 told = edit(replace(kit, run_selected=box.run_selected))(run)
@@ -221,6 +225,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
         f"worker-{number}": partial(_work, held) for number in range(held.workers)
     }
     bodies["keeper"] = partial(keep, Role.RUNNER, connected)
+    bodies["tidier"] = partial(_tidy, held)
     supervise(bodies)
     return 0
 
@@ -236,3 +241,24 @@ def _work(held: settings.RunnerSettings) -> None:
     )
     jobs.install(run=lambda run_id: runner.carrier().carry(run_id))
     listen(Role.RUNNER, partial(connect, held.redis_url))
+
+
+def _tidy(held: settings.RunnerSettings) -> None:
+    """Without a leader: every runner has object stores of its own."""
+    ledger = Ledger(connect(held.redis_url))
+    while True:
+        try:
+            tidy(
+                held.stores,
+                ledger.stores_to_go(),
+                partial(_needed, ledger),
+                older=ledger.now() / 1000 - held.keep_days * 86_400,
+            )
+        except Stop as stop:
+            log.warning("object stores could not be looked through: %s", stop)
+        time.sleep(TIDY)
+
+
+def _needed(ledger: Ledger, repository: int) -> bool:
+    runs = (ledger.run(run_id) for run_id in ledger.runs_without_end())
+    return any(run is not None and run.repository.id == repository for run in runs)

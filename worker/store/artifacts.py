@@ -6,7 +6,7 @@ import hashlib
 
 from app.domain import scripts
 from app.domain.errors import IntegrityError, Missing, Refused
-from app.domain.record import BLOB_CAP, blob_key, run_key
+from app.domain.record import BLOB_CAP, blob_key, held_key, holders_key, run_key
 from worker.store.calls import Calls
 
 
@@ -16,7 +16,8 @@ def put(calls: Calls, run_id: str, fence: int, data: bytes) -> str:
     if len(data) > BLOB_CAP:
         raise Refused(f"{len(data)} bytes are more than one artifact may have ({BLOB_CAP})", 413)
     digest = hashlib.sha256(data).hexdigest()
-    calls.fenced(scripts.PUT, fence, (run_key(run_id), blob_key(digest)), (data,))
+    keys = (run_key(run_id), blob_key(digest), held_key(run_id), holders_key(digest))
+    calls.fenced(scripts.PUT, fence, keys, (data, digest, run_id))
     return digest
 
 

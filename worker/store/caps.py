@@ -29,6 +29,17 @@ class Caps:
         full = int(self.calls.script(scripts.CAP, keys, (key, WINDOW_MS, *limits)))
         return asked[full - 1][0] if full else ""
 
+    def over(self, scopes: Mapping[str, str], key: str) -> str:
+        """The first scope in which, before the event `key`, as many runs were counted as its limit
+        says; "" where none is."""
+        for name, whose in scopes.items():
+            if name in self.limits:
+                keys = (record.cap_key(f"{name}:{whose}"),)
+                before = int(self.calls.script(scripts.COUNTED, keys, (key, WINDOW_MS)))
+                if before >= self.limits[name]:
+                    return name
+        return ""
+
     def give_back(self, scopes: Mapping[str, str], key: str) -> None:
         """The event started no run after all."""
         for name, whose in scopes.items():

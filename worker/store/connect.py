@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from redis import Redis
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError, RedisError
 from redis.retry import Retry
 
+from app.domain import redis_settings
 from app.domain.errors import Halt, Reason, Unavailable
 
 SECONDS = 5  # of a read or a connect; a script takes milliseconds
-OLDEST = (6, 2)
 
 
 def connect(url: str) -> Redis:
@@ -41,30 +41,23 @@ def check_server(redis: Redis) -> None:
     Raises `Unavailable` when the server does not answer.
     """
     try:
-        found = {
-            name: _setting(redis, name)
-            for name in ("appendonly", "appendfsync", "maxmemory-policy")
-        }
+        found = {name: _setting(redis, name) for name in redis_settings.NAMES}
         version = str(redis.info("server").get("redis_version", "0"))
+        written = str(redis.info("persistence").get("aof_last_write_status", "ok"))
+    except NoPermissionError as denied:
+        raise Halt(
+            Reason.NEEDS_OPERATOR, f"Redis refused a question: {denied}.", redis_settings.GRANT
+        ) from denied
     except RedisError as error:
         raise Unavailable(f"Redis cannot be asked for its settings: {error}") from error
-    problems = [
-        f"`{name}` is {found[name] or 'unknown'}, set it to `{wanted}`"
-        for name, wanted in (
-            ("appendonly", "yes"),
-            ("appendfsync", "always"),
-            ("maxmemory-policy", "noeviction"),
-        )
-        if found[name] != wanted
-    ]
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        problems.append(f"version {version} is too old, 6.2 or newer is needed")
+    problems = redis_settings.problems(found, version)
+    if written != "ok":
+        problems.append("its append-only file could not be written: look at its disk")
     if problems:
         raise Halt(
             Reason.NEEDS_OPERATOR,
             "This Redis could lose what was acknowledged: " + "; ".join(problems) + ".",
-            "Change it in redis.conf (or on its command line) and start Redis again. The user of "
-            "this program needs `+config|get` and `+info`.",
+            redis_settings.CHANGE,
         )
 
 

@@ -9,9 +9,14 @@ from typing import Any
 
 from app.domain import scripts
 from app.domain.record import (
+    INBOX,
+    LEAVING,
     PAUSED,
+    STORES,
     answer_key,
     leader_key,
+    mark_key,
+    polled_key,
     request_key,
     tokens_key,
 )
@@ -93,6 +98,47 @@ class Exchange:
             found = self.calls.command("BLPOP", answer_key(request_id), block)
             if found:
                 return codec.mapping(found[1])
+
+    # -- how far a keeper looked through what is outside
+
+    def mark(self, name: str) -> int:
+        """Epoch milliseconds, 0 before the first look."""
+        return int(self.calls.command("GET", mark_key(name)) or 0)
+
+    def set_mark(self, name: str, at: int) -> None:
+        self.calls.command("SET", mark_key(name), at)
+
+    # -- installations that were removed, and what of them lies elsewhere
+
+    def leaves(self, installation: int) -> None:
+        """We were told that an installation is removed; the keeper looks and erases."""
+        self.calls.script(scripts.LEAVES, (LEAVING,), (installation,))
+
+    def stays(self, installation: int) -> None:
+        """It is there after all, or everything of it is gone."""
+        self.calls.command("ZREM", LEAVING, installation)
+
+    def leaving(self) -> list[int]:
+        """Installations that are said to be removed."""
+        return [int(one) for one in self.calls.command("ZRANGE", LEAVING, 0, -1)]
+
+    def stores_to_go(self) -> list[int]:
+        """Repositories whose object stores have to go, wherever a runner has one."""
+        return [int(one) for one in self.calls.command("ZRANGE", STORES, 0, -1)]
+
+    # -- deliveries that were read from GitHub's own list
+
+    def polled(self, delivery: int) -> bool:
+        return self.calls.command("ZSCORE", polled_key(), delivery) is not None
+
+    def set_polled(self, delivery: int, at: int, before: int) -> None:
+        """This one is done; those made before `before` are not listed any more and are dropped."""
+        self.calls.command("ZADD", polled_key(), at, delivery)
+        self.calls.command("ZREMRANGEBYSCORE", polled_key(), "-inf", f"({before}")
+
+    def unheard(self, key: str) -> None:
+        """Nobody needs to ring for this event: its wake-up was rung by who wrote it."""
+        self.calls.command("LREM", INBOX, 1, key)
 
     # -- one keeper a role
 

@@ -64,14 +64,20 @@ class Heart:
         """Raise `Fenced` or `Halt(CANCELLED)`; reads two flags and a clock."""
         if not self.lost and (self.late() or self.cancelled):
             self._ask()
-        if self.lost:
-            raise Fenced(f"run {self.lease.run_id}: {self.lost}; this worker stops")
+        self.own()
         if self.cancelled:
             raise Halt(
                 Reason.CANCELLED,
                 "A person cancelled this run.",
                 "Label the issue again for a new run.",
             )
+
+    def own(self) -> None:
+        """Raise `Fenced` unless the lease is still ours; a cancel is no matter here."""
+        if not self.lost and self.late():
+            self._ask()
+        if self.lost:
+            raise Fenced(f"run {self.lease.run_id}: {self.lost}; this worker stops")
 
     def _ask(self) -> None:
         """Before giving up: this process may have slept through its beats with the lease still its
@@ -135,6 +141,10 @@ class LedgerHold:
     def look(self) -> None:
         self.heart.look()
 
+    def own(self) -> None:
+        """Raise `Fenced` unless the lease is still ours; asked before every request to GitHub."""
+        self.heart.own()
+
     def note(self, kind: Kept, data: Mapping[str, Any]) -> JournalEntry:
         text = codec.encode(data)
         keys = (self._row, record.journal_key(self.lease.run_id))
@@ -151,8 +161,8 @@ class LedgerHold:
         return artifacts.get(self.calls, digest)
 
     def remember(self, name: str, data: Mapping[str, Any]) -> None:
-        keys = (self._row, record.memory_key(name))
-        words = (codec.encode(data), record.MEMORY_SECONDS)
+        keys = (self._row, record.memory_key(name), record.held_key(self.lease.run_id))
+        words = (codec.encode(data), record.MEMORY_SECONDS, name)
         self.calls.fenced(scripts.REMEMBER, self.lease.fence, keys, words)
 
     def recall(self, name: str) -> dict[str, Any] | None:
@@ -168,6 +178,13 @@ class LedgerHold:
     def settle(self, dollars: int) -> None:
         words = (dollars, self.lease.run_id, SPEND, KEEP_SPEND)
         self.calls.fenced(scripts.SETTLE, self.lease.fence, (self._row,), words)
+
+    def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
+        text = codec.encode(data)
+        keys = (self._row, record.journal_key(self.lease.run_id))
+        words = (dollars, self.lease.run_id, SPEND, KEEP_SPEND, Kept.MODEL, text)
+        name = self.calls.fenced(scripts.PAID, self.lease.fence, keys, words).decode()
+        return JournalEntry(name, Kept.MODEL, codec.mapping(text))
 
     def intent(self, key: str) -> dict[str, Any] | None:
         return intent(self.calls, self.lease.run_id, key)

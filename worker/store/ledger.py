@@ -6,7 +6,7 @@ longer than `patience`, or cannot write. All times are Redis milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
 from app.domain.run import Run, branch_name
-from app.domain.state import ENDS, OWNER, Role, State
+from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
 from worker.store.exchange import Exchange
@@ -29,11 +29,11 @@ HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings
 TRIGGERS = 200  # open events that are looked through for a newer trigger
 RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
 
-NUDGE = "nudge:"
-NUDGE_SECONDS = 7 * 86_400
+TAKEN_SECONDS = 90 * 86_400  # that a review comment which a run took up is remembered
 
 EVENTS = record.event_key("")
 RUNS = record.run_key("")
+_ROLES, _STATES = frozenset(Role), frozenset(State)
 CHANGES = record.change_key("")
 SPEND = record.spend_key("")
 
@@ -84,19 +84,23 @@ class Ledger(Exchange):
     def event_done(self, key: str, outcome: str) -> None:
         """Nobody needs to handle this event again; the first outcome stays."""
         keys = (record.event_key(key), record.EVENTS_OPEN)
-        self.calls.script(scripts.EVENT_DONE, keys, (key, outcome))
-        if key.startswith(NUDGE):  # kept only as long as it may be delivered again
-            self.calls.command("EXPIRE", record.event_key(key), NUDGE_SECONDS)
+        self.calls.script(scripts.EVENT_DONE, keys, (key, outcome, record.EVENT_SECONDS))
 
     # -- runs
 
     def open_run(self, event_key: str, run: Run) -> Opened:
         """Open `run` for an event: one open Change an issue, one active run a Change.
 
-        `run.change` is set here. Called again after a crash it answers `known`. With `new` and
-        `known` the event has its outcome. Raises `Missing` when there is no such event.
+        `run.change` is set here, but for kinds that go on with a Change: those name it, and answer
+        `gone` where it is not the issue's open one. Called again after a crash it answers `known`.
+        With `new` and `known` the event has its outcome. Raises `Missing` when there is no such
+        event.
         """
         repository, wanted = run.repository.id, ""
+        goes_on = run.kind in FOLLOWING or run.kind is Kind.REVISE
+        follows = run.change if goes_on else ""
+        if goes_on and not follows:
+            raise ValueError(f"run {run.id} names no Change to go on with")
         keys = (
             record.event_key(event_key),
             record.run_key(run.id),
@@ -123,9 +127,12 @@ class Ledger(Exchange):
                     repository,
                     run.issue,
                     branch_name(run.issue, run.id),
+                    follows,
                 ),
             )
             outcome, *rest = (part.decode() for part in answer)
+            if outcome == "newer":
+                codec.guard(rest[0], f"the Change of issue {run.issue}")
             if outcome == "missing":
                 raise Missing(f"there is no event {event_key} in the ledger to open a run for")
             if outcome != "again":
@@ -158,13 +165,17 @@ class Ledger(Exchange):
         ids = self.calls.command("ZREVRANGE", record.RUNS, 0, limit - 1)
         found = []
         for run_id in ids:
-            try:
-                run = self.run(run_id.decode())
-            except codec.NewerSchema:
-                continue
+            run = self.readable(run_id.decode())
             if run is not None:
                 found.append(run)
         return found
+
+    def readable(self, run_id: str) -> Run | None:
+        """The run as `run` gives it; None also for a row that a newer version wrote."""
+        try:
+            return self.run(run_id)
+        except codec.NewerSchema:
+            return None
 
     def runs_without_end(self) -> list[str]:
         """Ids of runs that have not ended and told so, by wake time."""
@@ -228,6 +239,7 @@ class Ledger(Exchange):
                 run.id,
                 SPEND,
                 int(run.state in ENDS),
+                record.SCHEMA,
             ),
         )
         return replace(lease, run=run, rev=int(answer))
@@ -267,6 +279,7 @@ class Ledger(Exchange):
     def answer(self, run_id: str, event_key: str, text: str) -> bool:
         """Hand a run that waits for an answer its answer (`text` goes into its journal as a note
         `{"answer", "event"}`) and make it due now; False when it does not wait for one."""
+        self.run(run_id)  # a row of a newer version is not answered from here
         entry = codec.encode({"answer": text, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.ANSWER, Kept.NOTE, entry)
@@ -275,9 +288,18 @@ class Ledger(Exchange):
     def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool:
         """Let a run that waits for its plan's approval go on with the plan of that hash; False
         when it does not wait for one."""
+        self.run(run_id)
         entry = codec.encode({"approved": digest, "by": by, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.PLAN, Kept.NOTE, entry)
+        return bool(self.calls.script(scripts.ANSWER, keys, words))
+
+    def publish(self, run_id: str, event_key: str, tree: str, by: str) -> bool:
+        """Let a run that waits for that word publish the tree of that id; False when it does not
+        wait for one."""
+        entry = codec.encode({"publish": tree, "by": by, "event": event_key})
+        keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
+        words = (run_id, event_key, Waiting.PUBLISH, Kept.NOTE, entry)
         return bool(self.calls.script(scripts.ANSWER, keys, words))
 
     def edited(self, repository: int, issue: int, at: str, by: str) -> None:
@@ -307,7 +329,7 @@ class Ledger(Exchange):
     def newer_trigger(self, run: Run) -> bool:
         """Whether a label event of the run's issue other than its own waits to be handled."""
         for key in self.unhandled_events(TRIGGERS):
-            event = self.event(key) if key != run.event else None
+            event = self._told(key) if key != run.event else None
             if (
                 event is not None
                 and event.kind is EventKind.ISSUE_LABELED
@@ -315,6 +337,12 @@ class Ledger(Exchange):
             ):
                 return True
         return False
+
+    def _told(self, key: str) -> Event | None:
+        try:
+            return self.event(key)
+        except codec.NewerSchema:
+            return None
 
     def wake(self, run_id: str, again_ms: int = RING_AGAIN) -> int:
         """Count a wake-up (for the job's id); the run is due again after `again_ms`, doubled with
@@ -329,9 +357,12 @@ class Ledger(Exchange):
         """Runs past their wake time without a live lease, longest first."""
         flat = self.calls.script(scripts.DUE, (record.DUE,), (now, limit, RUNS))
         parts = [part.decode() for part in flat]
+        found = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        # A newer version's run is rung for, too; a state that is not known here is only named.
         return [
-            Due(run_id, Role(role), State(state))
-            for run_id, role, state in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+            Due(run_id, Role(role), State(state) if state in _STATES else state)
+            for run_id, role, state in found
+            if role in _ROLES
         ]
 
     def journal(self, run_id: str) -> list[JournalEntry]:
@@ -376,6 +407,12 @@ class Ledger(Exchange):
             open=still == "1",
         )
 
+    def history(self, run: Run) -> list[Run]:
+        """The runs of a run's Change, oldest first."""
+        change = self.change(run.change)
+        found = [self.run(one) for one in change.runs] if change is not None else []
+        return [one for one in found if one is not None]
+
     def open_change(self, repository: int, issue: int) -> ChangeRow | None:
         """The issue's one open Change."""
         found = self.calls.command("GET", record.issue_key(repository, issue))
@@ -385,6 +422,52 @@ class Ledger(Exchange):
         """Its pull request was closed: the next label begins a new Change."""
         keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
         return bool(self.calls.script(scripts.CLOSE_CHANGE, keys, (change.id,)))
+
+    def reopen_change(self, change: ChangeRow) -> bool:
+        """Its pull request was opened again; False where the issue has another open Change."""
+        keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
+        return bool(self.calls.script(scripts.REOPEN_CHANGE, keys, (change.id,)))
+
+    def wait_for_head(self, change: str, event_key: str) -> str:
+        """The key of the one event that waits to have a Change's head looked at: this one, or an
+        earlier one that is open still and will see what this one tells of."""
+        keys = (record.push_key(change), record.EVENTS_OPEN)
+        held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
+        return str(held.decode())
+
+    def look_at_head(self, change: str, event_key: str) -> None:
+        """Say so before the head is read: what is pushed from now on waits for itself."""
+        self.calls.script(scripts.LOOK_AT_HEAD, (record.push_key(change),), (event_key,))
+
+    # -- review comments that wait for their turn
+
+    def wait_turn(self, change: str, event_key: str) -> int:
+        """Let a review comment wait for the Change's next run; how many wait now, 0 where a run
+        took this one up before."""
+        words = (event_key, self.heard(event_key), change)
+        return int(self.calls.script(scripts.WAIT_TURN, self._turns(change), words))
+
+    def waiting(self, change: str) -> list[str]:
+        """Event keys of the comments that wait, in the order in which they were written. What
+        waits is kept: who asks keeps it for another while."""
+        found = self.calls.command("ZRANGE", self._turns(change)[0], 0, -1)
+        keys = [key.decode() for key in found]
+        for key in keys:
+            self.calls.command("EXPIRE", record.event_key(key), record.EVENT_SECONDS)
+        return keys
+
+    def taken(self, change: str, event_keys: Sequence[str]) -> None:
+        """A run took these comments up, or they were refused: they wait no longer."""
+        words: list[str | int] = [change, TAKEN_SECONDS, *event_keys]
+        self.calls.script(scripts.TAKEN, self._turns(change), words)
+
+    def changes_waiting(self) -> list[str]:
+        """Ids of Changes with comments that wait."""
+        return sorted(one.decode() for one in self.calls.command("SMEMBERS", record.WAITS))
+
+    @staticmethod
+    def _turns(change: str) -> tuple[str, str, str]:
+        return record.waits_key(change), record.taken_key(change), record.WAITS
 
     def _fields(self, key: str, *names: str) -> list[Any]:
         return list(self.calls.command("HMGET", key, *names))

@@ -40,6 +40,7 @@ class Opening(StrEnum):
     NEW = "new"  # the run is opened
     ACTIVE = "active"  # another run of this issue is at work, or waits
     PULL = "pull"  # the issue's open Change has a pull request already
+    GONE = "gone"  # the Change that the run would go on with is not the issue's open one
     KNOWN = "known"  # this very event opened a run before
 
 
@@ -56,11 +57,12 @@ class Opened:
 
 
 class Due(NamedTuple):
-    """A run past its wake time, the role that owns its state, and the state."""
+    """A run past its wake time, the role that owns its state, and the state (plain text where a
+    newer version named one that is not known here)."""
 
     run_id: str
     role: Role
-    state: State
+    state: State | str
 
 
 @dataclass(frozen=True)

@@ -46,11 +46,21 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
             Phase.EXAMINE,
             {"metadata": "read", "contents": "read", "pull_requests": "read"},
         ),
+        (
+            Phase.REVIEW,
+            {"metadata": "read", "issues": "read", "contents": "read", "pull_requests": "read"},
+        ),
         (Phase.STATUS, {"metadata": "read", "issues": "write"}),
+        (Phase.SURVEY, {"metadata": "read", "issues": "read"}),
         (Phase.FETCH, {"metadata": "read", "contents": "read"}),
         (Phase.GIT, {"metadata": "read", "contents": "write"}),
         (Phase.PULL, {"metadata": "read", "pull_requests": "write"}),
         (Phase.EVIDENCE, {"metadata": "read", "checks": "write"}),
+        (Phase.DOCTOR, {"metadata": "read", "contents": "read"}),
+        (
+            Phase.WEIGH,
+            {"metadata": "read", "contents": "read", "pull_requests": "read", "checks": "read"},
+        ),
     ],
 )
 def test_a_phase_asks_for_the_least(phase: Phase, wanted: dict[str, str]) -> None:
@@ -78,11 +88,35 @@ def test_the_table_holds_no_call_that_moves_or_deletes_work() -> None:
         assert not {"committer", "signature"} & call.sends
         if call.method == "DELETE":
             assert name == "remove_label"
-        if "/git/refs" in call.path:
-            assert call.method == "POST"
+        if "/git/refs" in call.path:  # made, or moved forward: without `force` GitHub refuses more
+            assert (name, call.method) in {("create_ref", "POST"), ("move_ref", "PATCH")}
+            assert call.sends <= {"ref", "sha"}
         assert call.writes == (call.method in {"POST", "PATCH", "DELETE"})
         assert bool(call.sends) <= call.writes
         assert not (call.permission == METADATA and call.writes)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_call_merges_approves_or_dismisses(name: str) -> None:
+    """Reviews can be read and never written; nothing is merged, queued or merged by itself."""
+    call = CALLS[name]
+    assert not {"merge_method", "merge_commit_sha", "auto_merge", "event"} & call.sends
+    if "reviews" in call.path or "dismissals" in call.path:
+        assert call.method == "GET"
+    for words in ("/merge", "/merges", "/update-branch", "/dismissals", "/merge-queue"):
+        assert words not in call.path
+
+
+def test_nowhere_is_there_a_word_that_merges_or_approves() -> None:
+    """GraphQL could do what the table of REST calls does not hold."""
+    never = re.compile(
+        r"mergePullRequest|mergeBranch|AutoMerge|enqueuePullRequest|PullRequestReview\b|"
+        r"submitPullRequestReview|addPullRequestReview|dismissPullRequestReview|"
+        r"[\"'](?:APPROVE|REQUEST_CHANGES)[\"']"
+    )
+    root = MANIFESTS.parent
+    for path in [*(root / "app").rglob("*.py"), *(root / "worker").rglob("*.py")]:
+        assert not never.search(path.read_text(encoding="utf-8")), path
 
 
 def test_what_was_granted_is_compared_in_both_directions() -> None:
@@ -118,7 +152,7 @@ def test_the_rulesets_keep_the_app_out_of_everything_but_its_branches() -> None:
 def test_paths_name_only_parameters_that_the_client_checks() -> None:
     known = {
         "owner", "repo", "username", "number", "branch", "path", "sha", "check_run", "comment",
-        "label", "base", "head",
+        "label", "base", "head", "ruleset",
     }  # fmt: skip
     for call in CALLS.values():
         assert set(re.findall(r"{(\w+)}", call.path)) <= known

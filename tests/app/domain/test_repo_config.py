@@ -14,6 +14,7 @@ from app.domain.check import Tier
 from app.domain.environment_config import FIXER_KEYS, SERVICE_KEYS, SETUP_KEYS
 from app.domain.pull_request_config import PULL_REQUEST_KEYS
 from app.domain.repo_config import (
+    CAPS_KEYS,
     CHECK_KEYS,
     EVIDENCE_KEYS,
     KEYS,
@@ -91,12 +92,25 @@ GOOD: list[dict[str, Any]] = [
     {"setup": ["make deps"]},
     {"setup": {}},
     {"services": [], "fixers": [], "egress": []},
+    {"caps": {"issue": 1, "user": 0, "repository": 5}},
+    {"bots": [41898282, 7]},
+    {"approval": "strict", "approval_on_all": True, "publish": "after-approval"},
 ]
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"chekcs": []}, "`chekcs` is unknown; did you mean `checks`?"),
     ({"zzz": 1}, "`zzz` is unknown. Known are: version, base"),
-    ({"caps": []}, "`caps` is not supported yet"),
+    ({"mode": "x"}, "`mode` is not supported yet"),
+    ({"caps": []}, "`caps`: a mapping"),
+    ({"caps": {"installation": 5}}, "`caps.installation` is unknown"),
+    ({"caps": {"user": -1}}, "`caps.user`: from 0 to 10000 is possible"),
+    ({"bots": 5}, "`bots`: a list"),
+    ({"bots": ["dependabot[bot]"]}, "`bots[0]`: a whole number is wanted"),
+    ({"bots": [True]}, "`bots[0]`: a whole number is wanted"),
+    ({"bots": list(range(1, 23))}, "at most 20"),
+    ({"approval": "anybody"}, "`approval`"),
+    ({"approval_on_all": "yes"}, "true or false"),
+    ({"publish": True}, "`publish`"),
     ({"pull_reqest": {}}, "did you mean `pull_request`?"),
     ({"setup": "make"}, "`setup`: a mapping"),
     ({"setup": [""]}, "a command is wanted"),
@@ -287,6 +301,7 @@ def test_the_schema_has_exactly_the_keys_that_are_read() -> None:
     assert tuple(properties["evidence"]["properties"]) == EVIDENCE_KEYS
     assert tuple(properties["roles"]["properties"]) == ROLES_KEYS
     assert tuple(properties["pull_request"]["properties"]) == PULL_REQUEST_KEYS
+    assert tuple(properties["caps"]["properties"]) == CAPS_KEYS
     assert tuple(properties["limits"]["properties"]) == tuple(LIMIT_RANGES)
     assert tuple(properties["setup"]["oneOf"][1]["properties"]) == SETUP_KEYS
     assert tuple(sorted(properties["services"]["items"]["properties"])) == tuple(
@@ -314,6 +329,7 @@ def test_every_key_stands_on_the_page() -> None:
         *(f"evidence.{key}" for key in EVIDENCE_KEYS),
         *(f"roles.{key}" for key in ROLES_KEYS),
         *(f"pull_request.{key}" for key in PULL_REQUEST_KEYS),
+        *(f"caps.{key}" for key in CAPS_KEYS),
         *(f"limits.{key}" for key in LIMIT_RANGES),
         *(f"setup.{key}" for key in SETUP_KEYS),
         *(f"services[].{key}" for key in SERVICE_KEYS),

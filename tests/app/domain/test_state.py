@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 
 from app.domain.errors import IllegalMove
-from app.domain.state import ENDS, MOVES, OWNER, Kind, Role, Signal, State, move
+from app.domain.state import ENDS, FOLLOWING, JUDGING, MOVES, OWNER, Kind, Role, Signal, State, move
 
 MODEL = {State.LOCATE, State.PLAN, State.EDIT}
 WRITING = {State.PLAN, State.EDIT, State.VERIFY, State.GATE, State.PUBLISH}
 STATES = {
     Kind.FIX: set(State),
+    Kind.REVISE: set(State),
     Kind.VERIFY: set(State) - MODEL,
     Kind.EXPLAIN: set(State) - WRITING,
+    Kind.RECHECK: set(State) - MODEL,
+    Kind.UPDATE: set(State) - MODEL,
 }
 
 
@@ -28,10 +31,10 @@ def reached(kind: Kind, start: State, without: State | None = None) -> set[State
     return found
 
 
-def goes(state: State) -> set[State]:
-    """Where a fix may go from `state`, endings and kept partial work left aside."""
+def goes(state: State, kind: Kind = Kind.FIX) -> set[State]:
+    """Where a run may go from `state`, endings and kept partial work left aside."""
     aside = (Signal.KEEP, Signal.HALT)
-    return {to for (here, by), to in MOVES[Kind.FIX].items() if here is state and by not in aside}
+    return {to for (here, by), to in MOVES[kind].items() if here is state and by not in aside}
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -48,11 +51,19 @@ def test_an_end_has_no_way_out_and_every_state_an_owner(kind: Kind) -> None:
     assert Role.SANDBOX not in OWNER.values(), "the sandbox owns no state"
 
 
-def test_a_fix_moves_only_as_promised() -> None:
-    assert goes(State.LOCATE) == {State.LOCATE, State.PLAN}
-    assert goes(State.PLAN) == {State.EDIT, State.LOCATE}
-    assert goes(State.EDIT) == {State.VERIFY}
-    assert goes(State.VERIFY) == {State.GATE, State.PLAN}
+@pytest.mark.parametrize("kind", [Kind.FIX, Kind.REVISE])
+def test_a_fix_and_a_revision_move_only_as_promised(kind: Kind) -> None:
+    assert goes(State.LOCATE, kind) == {State.LOCATE, State.PLAN}
+    assert goes(State.PLAN, kind) == {State.EDIT, State.LOCATE}
+    assert goes(State.EDIT, kind) == {State.VERIFY}
+    assert goes(State.VERIFY, kind) == {State.GATE, State.PLAN}
+
+
+def test_only_a_revision_whose_head_moved_is_judged_again_and_never_edited_again() -> None:
+    back = {(kind, to) for kind in Kind for (_, by), to in MOVES[kind].items()
+            if by is Signal.MOVED}  # fmt: skip
+    assert back == {(Kind.REVISE, State.GATE)}
+    assert not reached(Kind.REVISE, State.GATE) & MODEL
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -94,3 +105,10 @@ def test_a_move_that_is_not_in_the_table_raises() -> None:
             if (state, signal) not in MOVES[Kind.FIX]:
                 with pytest.raises(IllegalMove, match=state):
                     move(Kind.FIX, state, signal)
+
+
+def test_kinds_that_judge_never_reach_the_model_and_those_that_follow_judge() -> None:
+    assert FOLLOWING < JUDGING
+    for kind in JUDGING:
+        assert MOVES[kind] == MOVES[Kind.VERIFY]
+        assert not MODEL & reached(kind, State.ADMIT)

@@ -230,6 +230,12 @@ REVIEWED = {**changed(action="submitted", label=GONE, issue=GONE), "pull_request
             "review": {**COMMENT, "id": 5, "state": "commented"}}  # fmt: skip
 
 
+PULLED = {k: v for k, v in INLINE.items() if k != "comment"}
+REPLIED = {**REVIEWED, "review": {**COMMENT, "id": 5, "body": "Fine", "state": "approved"}}
+PUSHED = {**{k: BODY[k] for k in ("repository", "installation", "sender")},
+          "ref": "refs/heads/release/1", "after": "a" * 40}  # fmt: skip
+
+
 def but(whole: dict[str, Any], part: str, /, **change: Any) -> dict[str, Any]:
     return {**whole, part: {**whole[part], **change}}
 
@@ -290,6 +296,9 @@ def test_what_a_person_did_not_say_is_no_command(body: dict[str, Any]) -> None:
         ("issue_comment", {**COMMENTED, "repository": None}),
         ("pull_request_review", {**REVIEWED, "review": None}),
         ("pull_request_review", {**REVIEWED, "issue": ISSUE}),
+        ("pull_request_review", {**REPLIED, "action": "dismissed", "comment": COMMENT}),
+        ("push", {**PUSHED, "pull_request": PULL}),
+        ("push", {**PUSHED, "ref": None}),
         ("pull_request_review_comment", {**INLINE, "review": {}}),
         ("pull_request_review_comment", but(INLINE, "comment", pull_request_review_id="5")),
         ("issues", {**COMMENTED, "action": "closed"}),
@@ -300,6 +309,19 @@ def test_what_a_person_did_not_say_is_no_command(body: dict[str, Any]) -> None:
 def test_a_body_under_another_name_is_a_misfit(name: str, body: dict[str, Any]) -> None:
     with pytest.raises(Misfit):
         event_of(name, body, lambda: "d" * 64)
+
+
+PULLED = {key: value for key, value in INLINE.items() if key != "comment"}
+
+
+def test_a_push_names_who_pushed_and_the_branch() -> None:
+    bot = {"id": 77, "login": "format[bot]", "type": "Bot"}
+    body = {**PULLED, "action": "synchronize", "sender": bot}
+    event = event_of("pull_request", body, lambda: "d" * 64)
+    assert isinstance(event, Event) and event.sender == Person(77, "format[bot]", "Bot")
+    assert (event.branch, event.told) == ("agent/issue-7-abc", "pull_request.synchronize")
+    with pytest.raises(Misfit):
+        event_of("pull_request", {**PULLED, "action": "edited", "changes": []}, lambda: "d")
 
 
 # -- nudges ---------------------------------------------------------------------------------------
@@ -314,6 +336,13 @@ def test_a_body_under_another_name_is_a_misfit(name: str, body: dict[str, Any]) 
         ("issues", changed(action="unlabeled"), 7),
         ("issues", changed(action="unlabeled", label__name="Agent:Running"), 7),
         ("pull_request", {**INLINE, "action": "closed", "comment": None} | {}, 7),
+        ("pull_request", {**PULLED, "action": "synchronize"}, 7),
+        ("pull_request", {**PULLED, "action": "reopened"}, 7),
+        (
+            "pull_request",
+            {**PULLED, "action": "edited", "changes": {"base": {"ref": {"from": "main"}}}},
+            7,
+        ),
         ("installation", {"action": "suspend", "installation": {"id": 5}}, 0),
         ("installation", {"action": "deleted", "installation": {"id": 5}, "sender": None}, 0),
         ("repository", changed(action="archived", issue=GONE, label=GONE), 0),
@@ -326,6 +355,35 @@ def test_what_may_change_a_run_is_a_nudge(name: str, body: dict[str, Any], issue
     assert (event.kind, event.key) == (EventKind.NUDGE, "nudge:" + "d" * 64)
     assert (event.issue, event.installation) == (issue, 5)
     assert event.told == f"{name}.{body['action']}"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "told", "branch"),
+    [
+        ("pull_request", {**PULLED, "action": "synchronize"}, "synchronize", "agent/issue-7-abc"),
+        ("pull_request", {**PULLED, "action": "reopened"}, "reopened", "agent/issue-7-abc"),
+        ("pull_request", {**PULLED, "action": "edited", "changes": {"base": {"ref": {}}}},
+         "edited", "agent/issue-7-abc"),
+        ("pull_request_review", REPLIED, "submitted", "agent/issue-7-abc"),
+        ("pull_request_review", {**REPLIED, "action": "dismissed"}, "dismissed",
+         "agent/issue-7-abc"),
+        ("pull_request_review", {**REVIEWED, "action": "edited"}, "edited", "agent/issue-7-abc"),
+        ("pull_request_review", but(REPLIED, "sender", type="Bot"), "submitted",
+         "agent/issue-7-abc"),
+        ("member", {**{k: v for k, v in PUSHED.items() if k != "ref"}, "action": "removed"},
+         "removed", ""),
+        ("push", PUSHED, "", "release/1"),
+    ],
+)  # fmt: skip
+def test_what_may_change_an_approval_is_a_nudge(
+    name: str, body: dict[str, Any], told: str, branch: str
+) -> None:
+    event = event_of(name, body, lambda: "d" * 64)
+    assert isinstance(event, Event) and event.kind is EventKind.NUDGE
+    assert (event.told, event.branch) == (f"{name}.{told}".rstrip("."), branch)
+    assert event.issue == (7 if name.startswith("pull_request") else 0)
+    assert event.pull == name.startswith("pull_request")
+    assert isinstance(event_of(name, body), Ignored)  # without the body's digest it has no key
 
 
 def test_a_press_on_a_check_run_names_the_run_that_made_it() -> None:
@@ -359,7 +417,16 @@ def test_a_nudge_names_the_branch_and_the_repositories_that_went() -> None:
     [
         ("issues", changed(action="unlabeled", label__name="bug")),
         ("issues", changed(action="closed", installation=None)),
-        ("pull_request", {**INLINE, "action": "synchronize"}),
+        ("pull_request", {**PULLED, "action": "labeled"}),
+        ("pull_request", {**PULLED, "action": "edited", "changes": {"title": {"from": "x"}}}),
+        ("pull_request_review", but(REPLIED, "pull_request", head={"ref": "topic"})),
+        ("pull_request_review", {**REPLIED, "action": "started"}),
+        ("push", {**PUSHED, "ref": "refs/tags/v1"}),
+        ("push", {**PUSHED, "ref": "refs/heads/agent/issue-7-abc"}),
+        ("push", {**PUSHED, "installation": None}),
+        ("pull_request", {**INLINE, "action": "labeled"}),
+        ("pull_request", {**PULLED, "action": "edited", "changes": {"title": {"from": "x"}}}),
+        ("pull_request", {**PULLED, "action": "edited"}),
         ("installation", {"action": "created", "installation": {"id": 5}}),
         ("repository", changed(action="edited")),
     ],

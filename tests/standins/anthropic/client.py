@@ -104,9 +104,16 @@ class AnthropicStandin:
             ]
         }
 
-    def patch(self, patches: Sequence[str], repository: Path) -> None:
-        """Act out unified diffs against HEAD of a local repository."""
-        self._post("patch", {"patches": list(patches), "repository": str(repository)})
+    def patch(
+        self,
+        patches: Sequence[str],
+        repository: Path,
+        threads: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """Act out unified diffs against HEAD of a local repository; `threads` are the outcomes of
+        review threads that are given at the end."""
+        told = {"patches": list(patches), "repository": str(repository), "threads": list(threads)}
+        self._post("patch", told)
 
     def replay(self, recording: Mapping[str, Any]) -> None:
         """Play what `recording()` gave."""

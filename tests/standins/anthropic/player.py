@@ -43,12 +43,20 @@ def at_head(repository: Path, path: str) -> bytes | None:
 class Player:
     """Stateless: everything that it needs to know is in the request's messages."""
 
-    def __init__(self, patches: Sequence[bytes], repository: Path) -> None:
-        """Raises `diffs.BadDiff` or `NotText` for what cannot be acted out with our tools."""
+    def __init__(
+        self,
+        patches: Sequence[bytes],
+        repository: Path,
+        threads: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """`threads` are the outcomes of review threads that the last `finish` gives.
+
+        Raises `diffs.BadDiff` or `NotText` for what cannot be acted out with our tools."""
 
         def read(path: str) -> bytes | None:
             return at_head(repository, path)
 
+        self._threads = [dict(one) for one in threads]
         targets = [diffs.apply(diffs.parse(patch), read) for patch in patches]
         if not targets:
             raise diffs.BadDiff("at least one diff is wanted")
@@ -70,7 +78,10 @@ class Player:
                 reason = told.refused(tool)[-1].text[:500]
                 return Play([{"type": "text", "text": f"`{tool}` was refused: {reason}"}])
         if told.accepted("edit"):
-            return self._say(told, ("finish", {"summary": "The change is complete."}))
+            said: dict[str, Any] = {"summary": "The change is complete."}
+            if self._threads:
+                said["threads"] = self._threads
+            return self._say(told, ("finish", said))
         reads = self._reads(told, [path for path in changed if now[path] is not None])
         if reads:
             return self._say(told, *reads)

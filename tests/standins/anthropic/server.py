@@ -196,7 +196,7 @@ def _act(state: State, act: str, data: Mapping[str, Any]) -> None:
         state.source = Script(data)
     elif act == "patch":
         patches = [patch.encode() for patch in data["patches"]]
-        state.source = Player(patches, Path(data["repository"]))
+        state.source = Player(patches, Path(data["repository"]), data.get("threads", ()))
     elif act == "recording":
         state.source = recorded(data)
     elif act == "faults":

@@ -8,7 +8,16 @@ from tests.standins.github.refusals import Refusal, failed, not_found
 from tests.standins.github.shapes import issues as issue_shapes
 from tests.standins.github.shapes import pulls as pull_shapes
 from tests.standins.github.shapes.accounts import user
-from tests.standins.github.state import Account, Actor, Comment, Issue, Label, Reaction, Repo
+from tests.standins.github.state import (
+    Account,
+    Actor,
+    Comment,
+    Issue,
+    Label,
+    LabelAct,
+    Reaction,
+    Repo,
+)
 from tests.standins.github.webhooks import emit
 from tests.standins.github.world import World
 
@@ -109,6 +118,13 @@ def reopen(world: World, repo: Repo, issue: Issue, actor: Actor) -> None:
     announce(world, repo, issue, "reopened", actor)
 
 
+def take_away(world: World, repo: Repo, issue: Issue, actor: Actor, action: str) -> None:
+    """The issue is `deleted`, or `transferred` to another repository: it is here no more."""
+    announce(world, repo, issue, action, actor)
+    del repo.issues[issue.number]
+    repo.gone[issue.number] = 410 if action == "deleted" else 404
+
+
 def lock(world: World, repo: Repo, issue: Issue, actor: Actor, locked: bool = True) -> None:
     if issue.locked != locked:
         world.touch(issue)
@@ -148,6 +164,7 @@ def remove_label(world: World, repo: Repo, issue: Issue, actor: Actor, name: str
 def _announce_label(
     world: World, repo: Repo, issue: Issue, action: str, actor: Actor, label: Label
 ) -> None:
+    issue.acts.append(LabelAct(world.next_id(), action, actor, label, issue.updated_at))
     announce(world, repo, issue, action, actor, {"label": issue_shapes.label(world, repo, label)})
 
 

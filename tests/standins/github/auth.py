@@ -156,6 +156,30 @@ def _listed(value: object) -> list[Any]:
     return value
 
 
+def person_token(world: World, login: str) -> str:
+    """A person's own token, with what the person's roles allow; rights are read alone."""
+    person = world.account(login)
+    seen = [repo for repo in world.repos.values() if repo.role_of(person) != "none"]
+    admin = any(repo.role_of(person) == "admin" for repo in seen)
+    pushes = any(repo.role_of(person) in ("write", "maintain", "admin") for repo in seen)
+    rights = {"metadata": "read", "contents": "write" if pushes else "read"}
+    app = App(
+        0, login, login, person, person, "", None, "", {}, [], world.now(),
+    )  # fmt: skip
+    ids = [repo.id for repo in seen]
+    installation = Installation(0, app, person, rights, ids, "all", world.now())
+    text = f"github_pat_{_blob(40)}"
+    world.tokens[hashlib.sha256(text.encode()).hexdigest()] = Token(
+        id=f"token-{len(world.tokens) + 1}",
+        installation=installation,
+        repositories=frozenset(ids),
+        permissions=rights | ({"administration": "read"} if admin else {}),
+        expires_at=world.now() + TOKEN_LIFE,
+        person=person,
+    )
+    return text
+
+
 def token_of(world: World, header: str) -> Token:
     """The live token of this request; 401 when unknown, revoked, expired or orphaned."""
     text = credential(header)
@@ -164,6 +188,8 @@ def token_of(world: World, header: str) -> Token:
     token = world.token(text)
     if token is None or token.revoked or token.expires_at <= world.now():
         raise bad_credentials()
+    if token.person is not None:
+        return token
     if token.installation.id not in world.installations:
         raise bad_credentials()
     if token.installation.suspended_at is not None:

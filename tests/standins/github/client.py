@@ -230,6 +230,10 @@ class Control:
     def reopen_issue(self, repo: str, number: int, user: str) -> None:
         self.act("reopen_issue", repo=repo, number=number, user=user)
 
+    def take_away(self, repo: str, number: int, user: str, action: str = "deleted") -> None:
+        """The issue is deleted or transferred."""
+        self.act("take_away", repo=repo, number=number, user=user, action=action)
+
     def lock_issue(self, repo: str, number: int, user: str, locked: bool = True) -> None:
         self.act("lock_issue", repo=repo, number=number, user=user, locked=locked)
 
@@ -307,8 +311,24 @@ class Control:
         told = {"repo": repo, "number": number, "user": user, "event": event, "body": body}
         return int(self.act("review", **told, commit_id=commit_id, comments=comments))
 
+    def dismiss_review(self, repo: str, number: int, user: str, review: int) -> None:
+        self.act("dismiss_review", repo=repo, number=number, user=user, review=review)
+
+    def rebase_pull(self, repo: str, number: int, user: str, base: str) -> None:
+        """Let a pull request go into another branch."""
+        self.act("rebase_pull", repo=repo, number=number, user=user, base=base)
+
+    def reply(self, repo: str, number: int, user: str, comment_id: int, body: str) -> int:
+        """A person's reply in a review thread; the comment's id."""
+        told = {"repo": repo, "number": number, "user": user, "comment_id": comment_id}
+        return int(self.act("reply", **told, body=body))
+
     def merge(self, repo: str, number: int, user: str, method: str = "merge") -> str:
         return str(self.act("merge", repo=repo, number=number, user=user, method=method))
+
+    def update_branch(self, repo: str, number: int, user: str) -> str:
+        """A person presses "Update branch" on a pull request; the merge commit's id."""
+        return str(self.act("update_branch", repo=repo, number=number, user=user))
 
     def set_status(self, repo: str, user: str, sha: str, context: str, state: str) -> int:
         told = {"repo": repo, "user": user, "sha": sha, "context": context, "state": state}
@@ -338,9 +358,18 @@ class Control:
         shown: Json = self.act("get_pull", repo=repo, number=number)
         return shown
 
+    def review_comments(self, repo: str, number: int) -> list[Json]:
+        """All comments on a pull request's diff, oldest first."""
+        shown: list[Json] = self.act("get_review_comments", repo=repo, number=number)
+        return shown
+
     def pulls(self, repo: str) -> list[Json]:
         """Open and closed, oldest first."""
         shown: list[Json] = self.act("get_pulls", repo=repo)
+        return shown
+
+    def commit(self, repo: str, sha: str) -> Json:
+        shown: Json = self.act("get_commit", repo=repo, sha=sha)
         return shown
 
     def check_runs(self, repo: str, sha: str) -> list[Json]:

@@ -10,7 +10,7 @@ import pygit2
 
 from tests.standins.github import acts, check_acts, pull_acts
 from tests.standins.github.refusals import Refusal
-from tests.standins.github.shapes import checks, issues, pulls
+from tests.standins.github.shapes import checks, commits, issues, pulls
 from tests.standins.github.state import Repo
 from tests.standins.github.world import World
 
@@ -57,6 +57,12 @@ def reopen_issue(world: World, *, repo: str, number: int, user: str) -> None:
 def lock_issue(world: World, *, repo: str, number: int, user: str, locked: bool = True) -> None:
     issue = world.issue(repo, number)
     acts.lock(world, world.named(repo), issue, world.person(user), locked)
+
+
+def take_away(world: World, *, repo: str, number: int, user: str, action: str = "deleted") -> None:
+    """`action`: deleted or transferred."""
+    issue = world.issue(repo, number)
+    acts.take_away(world, world.named(repo), issue, world.person(user), action)
 
 
 def add_label(world: World, *, repo: str, number: int, user: str, name: str) -> None:
@@ -209,9 +215,44 @@ def review(
     return made.id
 
 
+def dismiss_review(world: World, *, repo: str, number: int, user: str, review: int) -> None:
+    found, issue = world.named(repo), world.issue(repo, number)
+    pull_acts.dismiss(world, found, issue, world.person(user), review)
+
+
+def rebase_pull(world: World, *, repo: str, number: int, user: str, base: str) -> None:
+    """Give a pull request another base branch."""
+    issue = world.issue(repo, number)
+    pull_acts.set_base(world, world.named(repo), issue, world.person(user), base)
+
+
+def reply(world: World, *, repo: str, number: int, user: str, comment_id: int, body: str) -> int:
+    """A person's reply in a review thread: a review of its own with one comment, as GitHub does."""
+    found, issue, actor = world.named(repo), world.issue(repo, number), world.person(user)
+    root = next((c for c in pulls.pull_of(issue).comments if c.id == comment_id), None)
+    if root is None:
+        raise Refusal(404, f"no review comment {comment_id}")
+    told = {"body": body, "path": root.path, "line": root.line, "side": root.side}
+    told["in_reply_to"] = root.in_reply_to or root.id
+    made = pull_acts.review(world, found, issue, actor, "COMMENT", "", root.commit_id, [told])
+    return next(c.id for c in pulls.pull_of(issue).comments if c.review_id == made.id)
+
+
+def get_review_comments(world: World, *, repo: str, number: int) -> list[Json]:
+    found, issue = world.named(repo), world.issue(repo, number)
+    shown = pulls.pull_of(issue).comments
+    return [pulls.review_comment(world, found, issue, one) for one in shown]
+
+
 def merge(world: World, *, repo: str, number: int, user: str, method: str = "merge") -> str:
     issue = world.issue(repo, number)
     return pull_acts.merge(world, world.named(repo), issue, world.person(user), method)
+
+
+def update_branch(world: World, *, repo: str, number: int, user: str) -> str:
+    """A person presses "Update branch": the base is merged in; the commit's id."""
+    issue = world.issue(repo, number)
+    return pull_acts.update_branch(world, world.named(repo), issue, world.person(user))
 
 
 def set_status(
@@ -273,6 +314,14 @@ def get_refs(world: World, *, repo: str) -> dict[str, str]:
     return world.named(repo).store.refs()
 
 
+def get_commit(world: World, *, repo: str, sha: str) -> Json:
+    found = world.named(repo)
+    commit = found.store.commit(sha)
+    if commit is None:
+        raise Refusal(404, f"no commit {sha}")
+    return commits.git_commit(world, found, commit)
+
+
 def get_check_runs(world: World, *, repo: str, sha: str) -> list[Json]:
     found = world.named(repo)
     runs = [run for suite in found.suites for run in suite.runs if run.head_sha == sha]
@@ -287,14 +336,17 @@ ACTS: dict[str, Callable[..., Any]] = {
         close_issue,
         comment,
         delete_comment,
+        dismiss_review,
         edit_comment,
         edit_issue,
         get_check_runs,
         get_comments,
+        get_commit,
         get_issue,
         get_pull,
         get_pulls,
         get_refs,
+        get_review_comments,
         lock_issue,
         merge,
         move_branch,
@@ -302,10 +354,14 @@ ACTS: dict[str, Callable[..., Any]] = {
         open_pull,
         press,
         push,
+        rebase_pull,
         remove_label,
         reopen_issue,
+        reply,
         review,
         set_draft,
         set_status,
+        take_away,
+        update_branch,
     )
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.standins.github.auth import person_token
 from tests.standins.github.git_store import GitStore
 from tests.standins.github.refusals import Refusal
 from tests.standins.github.shapes.accounts import installation as installation_json
@@ -139,8 +140,13 @@ def configure_repo(
     """Switches of one repository; None leaves a switch as it is."""
     found = world.named(repo)
     found.drafts = found.drafts if drafts is None else drafts
-    found.archived = found.archived if archived is None else archived
-    found.private = found.private if private is None else private
+    for name, value, words in (
+        ("archived", archived, ("unarchived", "archived")),
+        ("private", private, ("publicized", "privatized")),
+    ):
+        if value is not None and value != getattr(found, name):
+            setattr(found, name, value)
+            emit(world, found, "repository", words[value], Actor(found.owner), {})
     if rename is not None:
         world.former[found.full_name.lower()] = found.id
         old, found.name = found.name, rename
@@ -149,7 +155,7 @@ def configure_repo(
 
 
 def add_ruleset(world: World, *, repo: str, ruleset: Json) -> Json:
-    """Listed only; the stand-in does not enforce rules."""
+    """Listed, and told for a branch; of all rules only required checks keep a merge back."""
     found = world.named(repo)
     made = {
         "id": world.small_id(),
@@ -159,6 +165,26 @@ def add_ruleset(world: World, *, repo: str, ruleset: Json) -> Json:
     } | ruleset
     found.rulesets.append(made)
     return {"id": made["id"]}
+
+
+def set_settings(
+    world: World,
+    *,
+    repo: str,
+    merge: Json | None = None,
+    protection: Json | None = None,
+    actions: Json | None = None,
+) -> None:
+    """Merge settings, classic protection of the default branch, Actions' settings."""
+    found = world.named(repo)
+    found.merge = found.merge if merge is None else merge
+    found.protection = found.protection if protection is None else protection
+    found.actions = found.actions if actions is None else found.actions | actions
+
+
+def create_person_token(world: World, *, login: str) -> Json:
+    """A person's own token, as of the roles that the person has now."""
+    return {"token": person_token(world, login)}
 
 
 def set_role(world: World, *, repo: str, login: str, role: str) -> None:
@@ -272,6 +298,8 @@ ACTS: dict[str, Callable[..., Any]] = {
     act.__name__: act
     for act in (
         add_ruleset,
+        create_person_token,
+        set_settings,
         change_installation,
         configure_repo,
         create_account,

@@ -255,6 +255,14 @@ class GitStore:
             return min(path for path, _ in changed)
         return None
 
+    def other_workflow(self, sha: str, old: str) -> str | None:
+        """The first workflow file that is another one at `sha` than at `old`, or None."""
+        here, before = self.commit(sha), self.commit(old) if old else None
+        if here is None or before is None:
+            return None
+        changed = set(self.workflows(here).items()) ^ set(self.workflows(before).items())
+        return min((path for path, _ in changed), default=None)
+
 
 def _kind(item: pygit2.Object) -> str:
     if isinstance(item, pygit2.Tree):

@@ -6,9 +6,10 @@ from typing import Any
 
 import pygit2
 
+from tests.standins.github import rules
 from tests.standins.github.acts import announce, check_text, close, next_number
 from tests.standins.github.git_store import GitStore
-from tests.standins.github.refusals import Refusal, failed
+from tests.standins.github.refusals import Refusal, failed, not_found
 from tests.standins.github.shapes import pulls as pull_shapes
 from tests.standins.github.shapes.accounts import user
 from tests.standins.github.shapes.commits import push_commit
@@ -92,6 +93,17 @@ def set_draft(world: World, repo: Repo, issue: Issue, actor: Actor, draft: bool)
         announce(world, repo, issue, action, actor)
 
 
+def set_base(world: World, repo: Repo, issue: Issue, actor: Actor, base: str) -> None:
+    pull = pull_shapes.pull_of(issue)
+    sha = repo.store.ref(f"refs/heads/{base}")
+    if sha is None:
+        raise failed("PullRequest", field="base", code="invalid")
+    was = {"ref": {"from": pull.base_ref}, "sha": {"from": pull.base_sha}}
+    pull.base_ref, pull.base_sha = base, sha
+    world.touch(issue)
+    announce(world, repo, issue, "edited", actor, {"changes": {"base": was}})
+
+
 def request_review(world: World, repo: Repo, issue: Issue, actor: Actor, login: str) -> None:
     pull = pull_shapes.pull_of(issue)
     account = world.accounts.get(login.lower())
@@ -124,6 +136,8 @@ def review(
     pull = pull_shapes.pull_of(issue)
     if event not in STATES:
         raise failed("PullRequestReview", field="event", code="invalid")
+    if actor.app is None and repo.role_of(actor.account) == "none":
+        raise not_found()  # who cannot see a repository cannot review in it
     if issue.by.account is actor.account and event != "COMMENT":
         verb = "approve" if event == "APPROVE" else "request changes on"
         raise Refusal(422, f"Can not {verb} your own pull request")
@@ -142,6 +156,21 @@ def review(
     for comment in comments:
         add_review_comment(world, repo, issue, actor, made.id, at, comment)
     return made
+
+
+def dismiss(world: World, repo: Repo, issue: Issue, actor: Actor, review_id: int) -> Review:
+    """Take a review back; only who can write may, and only where it said yes or no."""
+    pull = pull_shapes.pull_of(issue)
+    found = next((one for one in pull.reviews if one.id == review_id), None)
+    if found is None:
+        raise not_found()
+    if actor.app is None and repo.role_of(actor.account) not in ("write", "maintain", "admin"):
+        raise Refusal(403, "Must have write access to dismiss a review")
+    if found.state not in ("APPROVED", "CHANGES_REQUESTED"):
+        raise failed("PullRequestReview", message="Can not dismiss this review")
+    found.state = "DISMISSED"
+    announce_review(world, repo, issue, found, "dismissed", actor)
+    return found
 
 
 def announce_review(
@@ -181,6 +210,7 @@ def add_review_comment(
         hunk=patches.get(path, "")[:2000],
         created_at=world.now(),
         in_reply_to=told.get("in_reply_to"),
+        start_line=told.get("start_line"),
     )
     pull.comments.append(made)
     fields = {
@@ -196,6 +226,7 @@ def merge(world: World, repo: Repo, issue: Issue, actor: Actor, method: str) -> 
     pull = pull_shapes.pull_of(issue)
     if issue.state != "open" or pull.draft or not pull_shapes.mergeable(repo, pull):
         raise Refusal(405, "Pull Request is not mergeable")
+    rules.require_checks(repo, pull.base_ref, pull.head_sha)
     sha = _merge_commit(world, repo.store, issue, pull, actor, method)
     before = repo.store.refs()
     repo.store.set_ref(f"refs/heads/{pull.base_ref}", sha)
@@ -217,6 +248,25 @@ def _merge_commit(
         parents = [pull.base_sha, pull.head_sha]
         message = f"Merge pull request #{issue.number} from {pull.head_ref}\n\n{issue.title}"
     return store.add_commit(tree, parents, message, who, who, world.signing)
+
+
+def update_branch(world: World, repo: Repo, issue: Issue, actor: Actor) -> str:
+    """The base merged into the head's branch as a person's commit with two parents; its id. 422
+    where there is a conflict or nothing to merge."""
+    pull, store = pull_shapes.pull_of(issue), repo.store
+    if store.descends(pull.head_sha, pull.base_sha):
+        raise Refusal(422, "There are no new commits on the base branch.")
+    head, base = pygit2.Oid(hex=pull.head_sha), pygit2.Oid(hex=pull.base_sha)
+    index = store.git.merge_commits(head, base)
+    if index.conflicts is not None:
+        raise Refusal(422, "merge conflict between base and head")
+    who, message = signature(world, actor), f"Merge branch '{pull.base_ref}' into {pull.head_ref}"
+    tree, parents = str(index.write_tree(store.git)), [pull.head_sha, pull.base_sha]
+    sha = store.add_commit(tree, parents, message, who, who, world.signing)
+    before = store.refs()
+    store.set_ref(f"refs/heads/{pull.head_ref}", sha)
+    refs_moved(world, repo, before, actor)
+    return sha
 
 
 def signature(world: World, actor: Actor) -> pygit2.Signature:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tests.standins.github import control, graphql, pages, webhooks
+from tests.standins.github import control, graphql, manifest, pages, webhooks
 from tests.standins.github.faults import Asgi, FaultGate, Receive, Scope, Send
 from tests.standins.github.git_http import GitHttp
 from tests.standins.github.rest import endpoint
@@ -43,6 +43,7 @@ def application(world: World) -> Asgi:
         control.route(world),
         Route("/graphql", graphql.endpoint(world), methods=["POST"]),
         *endpoint.routes(world),
+        *manifest.routes(world),
         Route("/{owner}/{repo}.git/{rest:path}", git),
         *pages.routes(world),
     ]

@@ -66,6 +66,8 @@ class Token:
     permissions: dict[str, str]
     expires_at: datetime
     revoked: bool = False
+    person: Account | None = None
+    """Whose own token it is, where it is no installation's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,17 @@ class Label:
     color: str = "ededed"
     description: str | None = None
     default: bool = False
+
+
+@dataclass(slots=True)
+class LabelAct:
+    """A label that was put on or taken off, as the issue's events tell it."""
+
+    id: int
+    event: str
+    by: Actor
+    label: Label
+    created_at: datetime
 
 
 @dataclass(slots=True)
@@ -127,6 +140,7 @@ class ReviewComment:
     created_at: datetime
     in_reply_to: int | None = None
     reactions: list[Reaction] = field(default_factory=list)
+    start_line: int | None = None
 
 
 @dataclass(slots=True)
@@ -169,6 +183,7 @@ class Issue:
     assignees: list[Account] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     reactions: list[Reaction] = field(default_factory=list)
+    acts: list[LabelAct] = field(default_factory=list)
     pull: Pull | None = None
 
 
@@ -225,10 +240,18 @@ class Repo:
     archived: bool = False
     labels: dict[str, Label] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
+    gone: dict[int, int] = field(default_factory=dict)  # issue -> status that it answers with
     roles: dict[str, str] = field(default_factory=dict)
     suites: list[CheckSuite] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
     rulesets: list[Json] = field(default_factory=list)
+    merge: Json = field(default_factory=dict)
+    """Merge settings besides GitHub's defaults."""
+    protection: Json | None = None
+    """Classic protection of the default branch, as an administrator sees it."""
+    actions: Json = field(
+        default_factory=lambda: {"enabled": True, "default_workflow_permissions": "read"}
+    )
 
     @property
     def full_name(self) -> str:

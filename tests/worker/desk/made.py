@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -134,6 +135,8 @@ class Office:
     journal_fault: str = ""
     read: Read | None = None
     write: Write | None = None
+    bots: frozenset[int] = frozenset()
+    over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
 
     def kit(self) -> DeskKit:
         return DeskKit(
@@ -151,6 +154,8 @@ class Office:
             now=lambda: self.ms,
             owners=self.owners,
             ceiling=Limits(turns=40, dollars=20_000_000),
+            bots=self.bots,
+            over_cap=self.over_cap,
         )
 
 

@@ -12,10 +12,11 @@ from app.domain import plan_approval
 from app.domain.commands import TRIAGE, Word
 from app.domain.errors import HaltRecord, Reason, Unavailable, Waiting
 from app.domain.event import EventKind, Person, Repository
+from app.domain.evidence import Result, Verdict
 from app.domain.plan import Action, Plan, PlannedFile
 from app.domain.ports import PullView
 from app.domain.record import Kept
-from app.domain.repo_config import Roles
+from app.domain.repo_config import Approval, RepoConfig, Roles
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Kind, State
 from app.domain.told import LATER
@@ -407,3 +408,56 @@ def test_an_edit_is_remembered_for_the_request(front: Front) -> None:
     nudge(front, "issues.edited", updated_at="2026-11-30T10:00:00Z")
     assert front.ledger.last_edit(5, 1) == ("2026-11-30T10:00:00Z", "alice")
     assert front.ledger.last_edit(5, 2) == ("", "")
+
+
+def waits_for_publishing(front: Front, config: RepoConfig) -> tuple[str, str]:
+    run_id, tree = str(say(front, "fix")), "a1" * 20
+    held = contract("b" * 40, config)
+    until = front.ledger.now() + 60_000
+    moved(
+        front, run_id, state=State.PUBLISH, contract=held,
+        verdict=Verdict(tree, "b" * 40, Result.PASSED, "", ()),
+        wait=Wait(Waiting.PUBLISH, until, "say it"),
+    )  # fmt: skip
+    return run_id, tree
+
+
+@pytest.mark.parametrize(
+    ("who", "mode", "given", "goes_on", "said"),
+    [
+        ("carol", Approval.NOT_REQUESTER, "a1" * 20, True, ""),
+        ("carol", Approval.STRICT, "`A1A1A1A1A1A1`", True, ""),
+        ("alice", Approval.NOT_REQUESTER, "a1" * 20, False, "cannot let it be published"),
+        ("alice", Approval.STRICT, "a1" * 20, False, "cannot let it be published"),
+        ("alice", Approval.SOLO, "a1" * 20, True, ""),
+        ("carol", Approval.SOLO, "b1" * 20, False, "not the tree that waits"),
+        ("carol", Approval.SOLO, "a1a1", False, "not the tree that waits"),
+        ("carol", Approval.SOLO, "", False, "not the tree that waits"),
+        ("bob", Approval.SOLO, "a1" * 20, False, "needs write access"),
+    ],
+)
+def test_who_lets_which_tree_be_published(
+    front: Front, who: str, mode: Approval, given: str, goes_on: bool, said: str
+) -> None:
+    run_id, tree = waits_for_publishing(front, RepoConfig(approval=mode))
+    woken = say(front, f"publish {given}", who)
+    assert woken == (run_id if goes_on else None)
+    notes = [e.data for e in front.ledger.journal(run_id) if "publish" in e.data]
+    assert [one["publish"] for one in notes] == ([tree] if goes_on else [])
+    assert any(said in note for note in front.notes()) if said else front.notes() == []
+
+
+def test_the_repositorys_own_roles_hold_for_publishing(front: Front) -> None:
+    run_id, tree = waits_for_publishing(front, RepoConfig(roles=Roles(change="admin")))
+    assert say(front, f"publish {tree}", "carol") is None
+    assert "admin access" in front.notes()[0]
+    assert not [e for e in front.ledger.journal(run_id) if "publish" in e.data]
+
+
+def test_publish_where_nothing_waits_says_so(front: Front) -> None:
+    say(front, "publish abcdef012345")
+    assert "nothing waits" in front.notes()[0]
+    run_id = say(front, "fix")
+    say(front, "publish abcdef012345", "carol")
+    assert len(front.notes()) == 2 and "nothing waits" in front.notes()[1]
+    assert not [e for e in front.ledger.journal(str(run_id)) if "publish" in e.data]

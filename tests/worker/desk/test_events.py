@@ -170,7 +170,7 @@ def test_a_label_while_a_pull_request_is_open_is_told_where_to_go(front: Front) 
     front.hub.pulls[7] = pull(7, "agent/issue-1-run1")
     assert front.send("k2") is None and front.send("k3") is None
     (note,) = front.notes()
-    assert "#7" in note and "close it" in note and "revise" not in note
+    assert "#7" in note and "close it" in note and "`/agent revise`" in note
 
 
 def waiting_run(front: Front) -> None:

@@ -40,3 +40,16 @@ def test_what_is_older_than_an_hour_does_not_count(redis: Redis) -> None:
 def test_a_scope_without_a_limit_is_free_and_zero_closes_one(redis: Redis) -> None:
     assert caps(redis).take({"issue": "1"}, "e1") == ""
     assert caps(redis, issue=0).take({"issue": "1"}, "e1") == "issue"
+
+
+def test_what_was_begun_before_an_event_is_what_counts_against_it(redis: Redis) -> None:
+    operator = caps(redis, user=9)
+    for key in ("e1", "e2", "e3"):
+        assert operator.take({"user": "7"}, key) == ""
+    narrow = caps(redis, user=2)
+    assert [narrow.over({"user": "7"}, key) for key in ("e1", "e2", "e3")] == ["", "", "user"]
+    operator.give_back({"user": "7"}, "e3")
+    assert narrow.over({"user": "7"}, "e3") == "user"  # asked again it is the same answer
+    assert caps(redis, user=3).over({"user": "7"}, "e9") == ""
+    assert narrow.over({"issue": "1"}, "e1") == ""  # a scope that says nothing
+    assert caps(redis, user=0).over({"user": "8"}, "e1") == "user"

@@ -109,14 +109,17 @@ def test_a_forgetful_server_is_refused(
     assert f"`{name}` is {value}, set it to `{back}`" in halt.value.record.message
 
 
-def test_a_server_that_hides_its_settings_is_unavailable() -> None:
+@pytest.mark.parametrize("hidden", ["-config", "-info"])
+def test_a_server_that_hides_its_settings_is_refused_with_what_to_grant(hidden: str) -> None:
     with redis_server() as server, server.client() as client:
         client.acl_setuser(
-            "app", enabled=True, passwords=["+p"], keys=["*"], commands=["+@all", "-config"]
+            "app", enabled=True, passwords=["+p"], keys=["*"], commands=["+@all", hidden]
         )
         app = Redis(unix_socket_path=server.socket, username="app", password="p")
-        with app, pytest.raises(Unavailable, match="cannot be asked"):
+        with app, pytest.raises(Halt) as halt:
             Ledger(app).check_server()
+    assert halt.value.record.reason is Reason.NEEDS_OPERATOR
+    assert "`+config|get` and `+info`" in halt.value.record.next_step
 
 
 def test_a_server_that_is_away_is_unavailable(redis_process: Server) -> None:

@@ -230,3 +230,27 @@ def test_the_days_name_is_the_calendars(redis: Redis, day: str) -> None:
     for second in (seconds, seconds + 86_399):
         lua = scripts._DAY.replace("redis.call('TIME')[1]", str(second)) + "return today()"
         assert Calls(redis, 0).script(lua, ()) == date.strftime("%Y%m%d").encode()
+
+
+def test_a_worker_that_slept_past_its_lease_owns_nothing_more(redis: Redis) -> None:
+    ledger = Ledger(redis)
+    opened(ledger)
+    hold = ledger.hold(claimed(ledger), daily=100, lease_ms=50)
+    hold.own()
+    redis.hset("pw:run:r1", "lease", "1")
+    assert ledger.claim("r1", "other", 10_000) is not None
+    hold.heart.good -= 1.0  # it slept
+    with pytest.raises(Fenced):
+        hold.own()
+
+
+def test_a_cancelled_run_is_still_owned(redis: Redis) -> None:
+    """An ending is told under a lease whose run was cancelled."""
+    ledger = Ledger(redis)
+    opened(ledger)
+    hold = ledger.hold(claimed(ledger), daily=100)
+    assert ledger.cancel("r1")
+    hold.heart.beat()
+    hold.own()
+    with pytest.raises(Halt, match="cancelled"):
+        hold.look()

@@ -6,9 +6,18 @@ import base64
 import binascii
 from typing import Any
 
+from app.domain.commits import BranchCommit
+from app.domain.contributors import PullCommit
 from app.domain.errors import IntegrityError
 from app.domain.event import Person
-from app.domain.ports import CommentView, CommitView, IssueView, PullView
+from app.domain.ports import (
+    CommentView,
+    CommitView,
+    InlineView,
+    IssueView,
+    PullView,
+    ReviewView,
+)
 
 
 def part(data: Any, *keys: str) -> Any:
@@ -98,6 +107,55 @@ def comment_view(data: Any) -> CommentView:
     )
 
 
+def review_view(data: Any) -> ReviewView:
+    return ReviewView(
+        id=number(data, "id"),
+        body=str(part(data, "body") or ""),
+        author=person(part(data, "user")),
+        state=str(part(data, "state") or ""),
+    )
+
+
+def inline_view(data: Any) -> InlineView:
+    """A comment on a diff; of one that is outdated the line where it stood first."""
+    line = _whole(data, "line") or _whole(data, "original_line")
+    start = _whole(data, "start_line") or _whole(data, "original_start_line") or line
+    whole = part(data, "subject_type") == "file"
+    return InlineView(
+        id=number(data, "id"),
+        review=_whole(data, "pull_request_review_id"),
+        root=_whole(data, "in_reply_to_id") or number(data, "id"),
+        body=str(part(data, "body") or ""),
+        author=person(part(data, "user")),
+        path=text(data, "path"),
+        line=0 if whole else line,
+        start=0 if whole else start,
+    )
+
+
+def _whole(data: Any, key: str) -> int:
+    value = part(data, key)
+    return value if type(value) is int and value > 0 else 0
+
+
+def pull_commit(data: Any) -> PullCommit:
+    """A commit of a pull request with the accounts that GitHub attributes it to."""
+    message = str(part(data, "commit", "message") or "")
+    return PullCommit(
+        sha=text(data, "sha"),
+        author=_account(data, "author"),
+        committer=_account(data, "committer"),
+        subject=message.partition("\n")[0][:200],
+    )
+
+
+def _account(data: Any, key: str) -> Person:
+    """The account, or the name that the commit itself gives, with the id 0."""
+    if isinstance(part(data, key), dict) and type(part(data, key, "id")) is int:
+        return person(part(data, key))
+    return Person(0, str(part(data, "commit", key, "name") or "unknown")[:100])
+
+
 def commit_view(data: Any) -> CommitView:
     return CommitView(
         sha=text(data, "sha"),
@@ -105,6 +163,16 @@ def commit_view(data: Any) -> CommitView:
         parents=tuple(text(one, "sha") for one in items(data, "parents")),
         message=text(data, "message"),
         verified=flag(data, "verification", "verified"),
+    )
+
+
+def branch_commit(data: Any) -> BranchCommit:
+    """A commit of a comparison, with the account that GitHub finds for its author."""
+    return BranchCommit(
+        sha=text(data, "sha"),
+        author=person(part(data, "author")),
+        name=str(part(data, "commit", "author", "name") or ""),
+        parents=len(items(data, "parents")),
     )
 
 

@@ -141,7 +141,7 @@ class App:
 
     def slug(self) -> str:
         """The App's slug; a start-up check that key, id and clock are right."""
-        data = self._as_app("GET", "/app").data
+        data = self.call("GET", "/app").data
         if str(self.id) not in (str(_of(data, "id")), str(_of(data, "client_id"))):
             raise IntegrityError("GitHub named another App than ours; check the App id.")
         return str(_of(data, "slug"))
@@ -158,7 +158,7 @@ class App:
         body = {"repository_ids": [repository_id], "permissions": dict(permissions)}
         minted = self.clock()
         try:
-            answer = self._as_app("POST", path, body)
+            answer = self.call("POST", path, body)
         except Refused as refusal:
             raise _no_installation(refusal) from refusal
         token, amiss = _token(answer, repository_id, permissions, minted)
@@ -170,6 +170,38 @@ class App:
             )
         assert token is not None
         return token
+
+    def mint_survey(self, installation: int) -> Token:
+        """The one token for a whole installation: it can list the repositories and nothing else.
+
+        Raises `Halt(INSTALLATION)`, `IntegrityError` (and revokes) where it could do more.
+        """
+        minted, asked = self.clock(), {"metadata": "read"}
+        path = f"/app/installations/{int(installation)}/access_tokens"
+        try:
+            data = self.call("POST", path, {"permissions": asked}).data
+        except Refused as refusal:
+            raise _no_installation(refusal) from refusal
+        granted = _of(data, "permissions")
+        amiss = surplus(asked, granted if isinstance(granted, dict) else {})
+        secret, expires = _of(data, "token"), _moment(_of(data, "expires_at"))
+        if amiss or expires is None or not isinstance(secret, str):
+            self.revoke(secret)
+            raise IntegrityError(f"GitHub granted another token than was asked for: {amiss}")
+        return Token(secret, Repository(0, "", ""), asked, expires, minted)
+
+    def as_installation(
+        self, secret: str, method: str, path: str, ask: Mapping[str, str | int]
+    ) -> Answer:
+        """A read with an installation's token. Raises `Unavailable`, `Refused`."""
+        with Wire(f"token {secret}", self.api_url) as wire:
+            try:
+                answer = wire.send(method, path, ask=ask)
+            except Uncertain as lost:
+                raise Unavailable(str(lost)) from lost
+        if answer.status >= 300:
+            raise fault(answer, writes=False, what=f"{method} {path}")
+        return answer
 
     def revoke(self, secret: object) -> None:
         """End a token. One that is no longer known is ended already. Raises `Unavailable`."""
@@ -187,18 +219,29 @@ class App:
                     self.sleep(wait)
         raise Unavailable("GitHub did not revoke a token; it is kept sealed and tried again.")
 
-    def _as_app(self, method: str, path: str, body: object = None) -> Answer:
-        """A call as the App; what did not reach GitHub or failed there is repeated a few times
-        (a token whose answer was lost is narrow, unknown to all, and over within the hour)."""
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        ask: Mapping[str, str | int] | None = None,
+        known: str = "",
+    ) -> Answer:
+        """A call as the App; `known` is the ETag of what one has, and then a 304 costs nothing.
+
+        What did not reach GitHub or failed there is repeated a few times (a token whose answer was
+        lost is narrow, unknown to all, and over within the hour; an event that is delivered twice
+        is one event). Raises `Unavailable`, `Refused`, `Missing`.
+        """
         for wait in (*WAITS, None):
             try:
                 with Wire(f"Bearer {self.jwt()}", self.api_url) as wire:
-                    answer = wire.send(method, path, body=body)
+                    answer = wire.send(method, path, body=body, ask=ask, known=known)
             except (Unavailable, Uncertain) as away:
                 if wait is None:
                     raise Unavailable(str(away)) from away
             else:
-                if answer.status < 300:
+                if answer.status < 300 or (known and answer.status == 304):
                     return answer
                 if answer.status == 401:
                     raise _unknown_app(answer, self.now())

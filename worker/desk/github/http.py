@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from app.domain.errors import ForbiddenCall, Unavailable, Uncertain
 from app.domain.permissions import CALLS, PHASES, Call, Phase
 from app.domain.ports import Token
-from worker.desk.github.refusals import fault, message_of
+from worker.desk.github.refusals import fault, limit_of, message_of
 from worker.desk.github.wire import Answer, Wire
 
 READ_WAITS = (1.0, 2.0, 4.0)  # before a read is repeated
@@ -31,21 +30,23 @@ _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
-@dataclass
-class Pace:
-    """Keeps writes at least `gap` seconds apart; one for each installation."""
+class Pace(Protocol):
+    """One installation's way of asking: `clock` gives seconds that only grow, `sleep` waits."""
 
-    gap: float
-    clock: Callable[[], float]
-    sleep: Callable[[float], None]
-    last: float = field(default=float("-inf"))
+    @property
+    def clock(self) -> Callable[[], float]: ...
+
+    @property
+    def sleep(self) -> Callable[[float], None]: ...
+
+    def ready(self) -> None:
+        """Raise `Limited` while GitHub limits this installation."""
 
     def wait(self) -> None:
-        """Sleep until the next write may be sent."""
-        pause = self.last + self.gap - self.clock()
-        if pause > 0:
-            self.sleep(pause)
-        self.last = self.clock()
+        """Wait for this installation's next turn to write; `Limited` when that is far off."""
+
+    def limited(self, seconds: float, said: bool, why: str) -> None:
+        """GitHub limits this installation; `said` is whether it told for how long."""
 
 
 class Client:
@@ -103,7 +104,7 @@ class Client:
         `Unavailable`, `Uncertain`, `Halt(INSTALLATION)`.
         """
         call = _allowed(name, self.phase, body, ask)
-        self._bound(name, body, ask)
+        self._bound(name, body, ask, path)
         where = self._path(call, path)
         settling = list(SETTLE_WAITS) if settle else []
         while True:
@@ -141,6 +142,7 @@ class Client:
         """One answer after the repeats that cannot do anything twice."""
         waits = iter(READ_WAITS)
         while True:
+            self._pace.ready()
             if call.writes:
                 self._pace.wait()
             wait = next(waits, None)
@@ -156,6 +158,9 @@ class Client:
                 if wait is None:
                     raise Unavailable(str(lost)) from lost
             else:
+                limit = limit_of(answer)
+                if limit is not None:
+                    self._pace.limited(*limit, message_of(answer))
                 again = self._too_fresh(answer) or (answer.status >= 500 and not call.writes)
                 if wait is None or not again:
                     return answer
@@ -179,9 +184,15 @@ class Client:
         return call.path.format(owner=owner, repo=repo, **parts)
 
     def _bound(
-        self, name: str, body: Mapping[str, Any] | None, ask: Mapping[str, str | int] | None
+        self,
+        name: str,
+        body: Mapping[str, Any] | None,
+        ask: Mapping[str, str | int] | None,
+        where: Mapping[str, str | int],
     ) -> None:
-        """The one ref: nothing is created, opened or looked up under another name."""
+        """The one ref: nothing is created, moved, opened or looked up under another name."""
+        if name == "move_ref" and (not self.branch or where.get("branch") != self.branch):
+            raise ForbiddenCall(f"{name}: only {self.branch!r} can be moved; nothing was sent")
         asked = {
             "create_ref": ("ref", f"refs/heads/{self.branch}", body),
             "create_pull": ("head", self.branch, body),
@@ -213,7 +224,7 @@ def _allowed(
 
 def _segment(name: str, value: str | int) -> str:
     """One path parameter, checked for what it must be and percent-encoded."""
-    if name in ("number", "comment", "check_run"):
+    if name in ("number", "comment", "check_run", "ruleset"):
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return str(value)
     elif isinstance(value, str):

@@ -63,9 +63,9 @@ class Publisher:
         data = self._twice(lambda: self._client.call("create_tree", body=body)).data
         _same("tree", answers.text(data, "sha"), expected)
 
-    def commit(self, message: str, tree: str, parent: str) -> tuple[str, bool]:
+    def commit(self, message: str, tree: str, *parents: str) -> tuple[str, bool]:
         """A commit without author override, so that GitHub can sign it; read back."""
-        body = {"message": self._redact(message), "tree": tree, "parents": [parent]}
+        body = {"message": self._redact(message), "tree": tree, "parents": list(parents)}
         made = answers.commit_view(
             self._twice(lambda: self._client.call("create_commit", body=body)).data
         )
@@ -75,7 +75,7 @@ class Publisher:
             raise IntegrityError(f"GitHub named a commit that is not there: {gone}") from gone
         for one in (made, view):
             _same("commit's tree", one.tree, tree)
-            _same("commit's parents", ",".join(one.parents), parent)
+            _same("commit's parents", ",".join(one.parents), ",".join(parents))
         return view.sha, view.verified
 
     def commit_view(self, commit: str) -> CommitView:
@@ -94,6 +94,23 @@ class Publisher:
         _same("new ref's commit", answers.text(data, "object", "sha"), commit)
         back = self._client.call("ref", branch=branch, settle=True).data
         _same("ref's commit", answers.text(back, "object", "sha"), commit)
+
+    def advance_branch(self, branch: str, commit: str, old: str) -> str:
+        """Move our branch forward from `old` to `commit`; where it is when read back, which is
+        another commit where somebody pushed at once. Raises `Refused`; nothing is ever forced."""
+        self._ours(branch)
+        data = self._client.call("move_ref", body={"sha": commit}, branch=branch).data
+        _same("moved ref", answers.text(data, "ref"), f"refs/heads/{branch}")
+        _same("moved ref's commit", answers.text(data, "object", "sha"), commit)
+        back = self.find_branch(branch)
+        for pause in LOOKS:
+            if back is not None and back != old:
+                return back
+            self._client.settle(pause)
+            back = self.find_branch(branch)
+        if back is None or back == old:
+            raise IntegrityError(f"GitHub moved {branch} to {commit} and shows {back} afterwards")
+        return back
 
     def find_branch(self, branch: str) -> str | None:
         """The commit that our branch points to, None where there is no such branch."""
@@ -152,6 +169,17 @@ class Publisher:
         """A pull request as GitHub has it now."""
         view = answers.pull_view(self._client.call("pull", number=number, settle=True).data)
         _same("pull request", view.number, number)
+        return view
+
+    def pull_at(self, number: int, commit: str) -> PullView:
+        """The pull request once it shows `commit`: GitHub lets it follow its branch a little later.
+        As it is then, where that takes longer or somebody pushed."""
+        view = self.pull_view(number)
+        for pause in LOOKS:
+            if view.head_sha == commit:
+                break
+            self._client.settle(pause)
+            view = self.pull_view(number)
         return view
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView:
@@ -240,6 +268,32 @@ class Publisher:
             return answers.number(made, "id") if isinstance(made, dict) else _first(made)
         number, text = found
         return number if text == body else self._edited(number, body)
+
+    def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
+        """One reply with `marker` in a thread; one that is there already is found by it."""
+        body = self._redact(body)
+        if marker not in body:
+            raise ForbiddenCall("A reply without its marker could not be found again")
+        found = self._replied(pull, marker)
+        if found is not None:
+            return found
+        made = self._looking(
+            lambda: (
+                self._client.call("reply", body={"body": body}, number=pull, comment=comment).data
+            ),
+            lambda: self._replied(pull, marker),
+        )
+        return answers.number(made, "id") if isinstance(made, dict) else int(made)
+
+    def _replied(self, pull: int, marker: str) -> int | None:
+        """Our own comment on the diff that carries `marker`. GitHub does not say there which App
+        wrote it, so that the author has to be a bot."""
+        for one in self._client.pages("inline_comments", {}, number=pull):
+            body = answers.part(one, "body")
+            bot = answers.part(one, "user", "type") == "Bot"
+            if isinstance(body, str) and marker in body and bot:
+                return answers.number(one, "id")
+        return None
 
     def add_labels(self, issue: int, labels: Sequence[str]) -> None:
         """Put labels on an issue; one that the repository does not know is created first."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
+from app.domain.commits import BranchCommit
+from app.domain.contributors import PullCommit
 from app.domain.errors import IntegrityError, Missing, Refused
 from app.domain.event import Repository
-from app.domain.ports import CommentView, IssueView, PullView
+from app.domain.ports import CommentView, InlineView, IssueView, PullView, ReviewView
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 
@@ -67,6 +69,26 @@ class Reader:
             raise IntegrityError(f"GitHub answered with pull request {view.number}, not {number}")
         return view
 
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+        """A pull request's commits, oldest first; GitHub lists at most 250."""
+        pages = self._client.pages("pull_commits", {}, number=number)
+        return tuple(answers.pull_commit(one) for one in pages)
+
+    def pull_files(self, number: int) -> tuple[str, ...]:
+        """The paths that a pull request changes."""
+        pages = self._client.pages("pull_files", {}, number=number)
+        return tuple(answers.text(one, "filename") for one in pages)
+
+    def reviews(self, number: int) -> tuple[ReviewView, ...]:
+        """A pull request's reviews, oldest first."""
+        pages = self._client.pages("reviews", {}, number=number)
+        return tuple(answers.review_view(one) for one in pages)
+
+    def inline_comments(self, number: int) -> tuple[InlineView, ...]:
+        """All comments on a pull request's diff, oldest first."""
+        pages = self._client.pages("inline_comments", {}, number=number)
+        return tuple(answers.inline_view(one) for one in pages)
+
     def message(self, commit: str) -> str:
         """A commit's message, as data."""
         return answers.commit_view(self._client.call("read_commit", sha=commit).data).message
@@ -101,6 +123,11 @@ class Reader:
         ask = {"per_page": 1, "page": 2}
         data = self._client.call("compare", ask=ask, base=base, head=head).data
         return answers.text(data, "merge_base_commit", "sha"), answers.number(data, "behind_by")
+
+    def commits(self, base: str, head: str) -> tuple[BranchCommit, ...]:
+        """The commits of `head` that are no part of `base`, oldest first, all pages."""
+        found = self._client.pages("compare", {}, "commits", base=base, head=head)
+        return tuple(answers.branch_commit(one) for one in found)
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit."""

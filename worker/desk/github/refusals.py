@@ -10,6 +10,7 @@ from app.domain.errors import (
     Exists,
     Fault,
     Halt,
+    Limited,
     Missing,
     Reason,
     Refused,
@@ -31,7 +32,7 @@ def fault(answer: Answer, *, writes: bool, what: str) -> Fault | Halt:
         return (Uncertain if writes else Unavailable)(told)
     limit = _limited(answer, low)
     if limit is not None:
-        return Unavailable(told, limit)
+        return Limited(told, limit)
     if answer.status == 401:
         return Unavailable(f"{told} (the token is not accepted any more)")
     if answer.status == 403 and "suspended" in low:
@@ -47,6 +48,18 @@ def fault(answer: Answer, *, writes: bool, what: str) -> Fault | Halt:
     if answer.status == 422 and ("already exists" in low or "already_exists" in low):
         return Exists(told, answer.status)
     return Refused(told, answer.status)
+
+
+def limit_of(answer: Answer) -> tuple[float, bool] | None:
+    """Seconds for which GitHub limits whoever got this answer, and whether it said so itself; None
+    where it does not. A good answer may say that it was the last one."""
+    if answer.status < 300 and answer.headers.get("x-ratelimit-remaining") == "0":
+        return max(1.0, _until_reset(answer.headers)), True
+    seconds = _limited(answer, message_of(answer).lower())
+    if seconds is None:
+        return None
+    after = answer.headers.get("retry-after", "").isdecimal()
+    return seconds, after or answer.headers.get("x-ratelimit-remaining") == "0"
 
 
 def _limited(answer: Answer, low: str) -> float | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any
 
@@ -44,6 +46,7 @@ class Wire:
             UnauthAuthStrategy(),
             base_url=api_url,
             timeout=TIMEOUT,
+            ssl_verify=_trust(),
             http_cache=False,
             trust_env=False,
             follow_redirects=False,
@@ -71,8 +74,9 @@ class Wire:
         *,
         body: object = None,
         ask: Mapping[str, str | int] | None = None,
+        known: str = "",
     ) -> Answer:
-        """One request; any status is an `Answer`.
+        """One request; any status is an `Answer`. `known` is the ETag of an answer that one has.
 
         Raises `Unavailable` when the request was surely not sent, `Uncertain` when it may have
         been, `ForbiddenCall` for a body that is not valid Unicode.
@@ -81,6 +85,8 @@ class Wire:
             "Authorization": self._authorization,
             "Accept": "application/vnd.github+json",
         }
+        if known:
+            headers["If-None-Match"] = known
         content = _encoded(body)
         if content is not None:
             headers["Content-Type"] = "application/json"
@@ -97,6 +103,12 @@ class Wire:
         else:
             raw = answer.raw_response
         return Answer(raw.status_code, _decoded(raw), dict(raw.headers))
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """The authorities that httpx trusts, read once a process: that takes longer than a request."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def _encoded(body: object) -> bytes | None:

@@ -26,7 +26,7 @@ from app.domain.run import Run
 from app.domain.state import Kind, Signal
 from worker.desk.authority import AGAIN, require_repository, require_role
 from worker.desk.faults import guarded
-from worker.desk.ground import by_our_rules, config_at, event_of, tip
+from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, tip
 from worker.desk.intents import done
 from worker.desk.kit import RUNNING, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
@@ -55,6 +55,7 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
                 require_role(run, reader)
                 run = replace(run, status_comment=_acknowledged(kit, run, writer, issue))
                 commit, branch, config, source = _base(kit, reader, default)
+                by_its_rules(kit, run, config)
                 if config.roles != Roles():
                     require_role(run, reader, config.roles)
                 request = _request(kit, run, reader, event)

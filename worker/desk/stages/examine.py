@@ -19,7 +19,7 @@ from app.domain.run import Run
 from app.domain.state import Signal
 from worker.desk.authority import require_repository, require_role
 from worker.desk.faults import guarded
-from worker.desk.ground import by_our_rules, config_at, event_of, tip
+from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, tip
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
 
@@ -41,6 +41,7 @@ def examine(kit: DeskKit) -> Callable[[Run], Run]:
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))
             base, config, source = _base(kit, reader, view)
+            by_its_rules(kit, run, config)
             if config.roles != Roles():
                 require_role(run, reader, config.roles)
         limits = limits_of(config, kit.ceiling)

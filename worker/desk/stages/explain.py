@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from app.domain import report, told
 from app.domain.errors import Missing, Reason, Refused
@@ -12,8 +13,11 @@ from app.domain.permissions import Phase
 from app.domain.ports import GitHubWriter
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop
+from app.domain.revision import Thread
 from app.domain.run import Run
-from app.domain.state import ENDS, Kind, State
+from app.domain.state import ENDS, FOLLOWING, Kind, State
+from worker.desk.after import told_on_pull
+from worker.desk.evidence import facts_of
 from worker.desk.faults import guarded
 from worker.desk.intents import once
 from worker.desk.kit import DONE, INCOMPLETE, DeskKit, ending_label
@@ -44,6 +48,10 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
             with kit.write(run, Phase.STATUS) as writer:
                 comment = sticky(kit.hold, writer, run, kit.now())
             run = replace(run, status_comment=comment or run.status_comment)
+        elif run.kind is Kind.REVISE:
+            run = _revision(kit, run)
+        elif run.kind in FOLLOWING:
+            run = told_on_pull(kit, run)
         elif not _told_by_its_draft(run):
             labels = _labels(kit, run)
             with kit.write(run, Phase.STATUS) as writer:
@@ -54,6 +62,35 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
         return replace(run, explained=True)
 
     return guarded(stage)
+
+
+def _revision(kit: DeskKit, run: Run) -> Run:
+    """One new comment on the pull request, one reply in each review thread; the comments that were
+    taken up wait no longer."""
+    revision = run.contract.revision if run.contract else None
+    facts = facts_of(kit, run)
+    with kit.write(run, Phase.STATUS) as writer:
+        _say(kit, run, writer)
+        comment = sticky(kit.hold, writer, run, kit.now())
+    threads = [one for one in (revision.threads if revision else ()) if one.comment]
+    if threads:
+        with kit.write(run, Phase.PULL) as writer:
+            for thread in threads:
+                words = report.reply(run, thread, facts.lines.get(thread.id, ""))
+                tolerant(kit.hold, partial(_reply, kit, run, writer, thread, words))
+    kit.taken(run.change, (run.event, *(revision.events if revision else ())))
+    return replace(run, status_comment=comment or run.status_comment)
+
+
+def _reply(kit: DeskKit, run: Run, writer: GitHubWriter, thread: Thread, words: str) -> None:
+    marker, pull = report.thread_marker(run.id, thread.id), run.publication.pull
+    once(
+        kit.hold,
+        f"thread:{thread.id}",
+        {"on": thread.comment},
+        lambda: {"comment": writer.reply(pull, thread.comment, words, marker)},
+        lambda: None,  # the writer itself looks for the marker first
+    )
 
 
 def _told_by_its_draft(run: Run) -> bool:
@@ -79,8 +116,12 @@ def _labels(kit: DeskKit, run: Run) -> tuple[str, ...]:
 
 def _say(kit: DeskKit, run: Run, writer: GitHubWriter) -> None:
     """One new comment on the issue; where that is refused, on the pull request if there is one."""
-    answered = run.kind is Kind.EXPLAIN and run.state is State.COMPLETE
-    body = told.explained(run) if answered else report.ending(run, _patch(kit, run))
+    if run.kind is Kind.EXPLAIN and run.state is State.COMPLETE:
+        body = told.explained(run)
+    elif run.kind is Kind.REVISE and run.state is State.COMPLETE:
+        body = report.revised(run, facts_of(kit, run))
+    else:
+        body = report.ending(run, _patch(kit, run))
     marker = ending_marker(run.id)
 
     def on(number: int) -> bool:
@@ -95,14 +136,16 @@ def _say(kit: DeskKit, run: Run, writer: GitHubWriter) -> None:
             ),
         )
 
-    if not on(run.issue) and run.publication.pull:
+    if not on(run.place) and run.publication.pull:
         on(run.publication.pull)
 
 
 def _patch(kit: DeskKit, run: Run) -> str:
     """The partial work as a diff, as the runner noted it, where no pull request shows it."""
     unwanted = run.contract is not None and run.contract.config.on_stop is OnStop.NOTHING
-    if run.publication.pull or unwanted or (run.halt and run.halt.reason in NEVER_SHOWN):
+    opened = run.publication.pull if run.kind is not Kind.REVISE else 0
+    pushed = run.publication.commit if run.kind is Kind.REVISE else ""
+    if opened or pushed or unwanted or (run.halt and run.halt.reason in NEVER_SHOWN):
         return ""
     for entry in reversed(kit.hold.entries()):
         digest = entry.data.get("patch") if entry.kind is Kept.NOTE else None

@@ -7,7 +7,6 @@ unknown outcome is looked for and adopted. Each group of writes has a token of i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -17,17 +16,18 @@ from app.domain.edit import Candidate
 from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
 from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
-from app.domain.ports import FileWrite, GitHubReader, GitHubWriter, PullView
+from app.domain.ports import GitHubWriter, PullView
 from app.domain.pull_request_config import TEMPLATES
-from app.domain.repo_config import OnStop
 from app.domain.run import Publication, Run, branch_name
 from app.domain.state import Signal
 from worker.desk.authority import require_repository, require_role
+from worker.desk.content import change_set, require_base, wanted_as_draft
 from worker.desk.evidence import certified, facts_of, shown, signed
 from worker.desk.faults import guarded
 from worker.desk.intents import Record, done, once
 from worker.desk.kit import DONE, INCOMPLETE, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
+from worker.desk.withheld import let_go
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,9 @@ def publish(kit: DeskKit) -> Callable[[Run], Run]:
 
     def stage(run: Run) -> Run:
         work = _certified(run)
-        _wanted_as_draft(work)
+        wanted_as_draft(run)
         labels = _still_allowed(kit, work, begun=kit.hold.intent("branch") is not None)
+        let_go(kit, run, work.verdict)
         published = Publication(work.branch, _git(kit, work))
         run = replace(run, publication=published)
         facts = facts_of(kit, run)
@@ -67,19 +68,6 @@ def _certified(run: Run) -> _Work:
     return _Work(run, contract, candidate, verdict, branch_name(run.issue, run.change))
 
 
-def _wanted_as_draft(work: _Work) -> None:
-    """Partial work becomes a draft only where the repository's configuration wants that."""
-    on_stop = work.contract.config.on_stop
-    if work.verdict.result is Result.PASSED or on_stop is OnStop.DRAFT:
-        return
-    halt = work.run.halt
-    raise Halt(
-        halt.reason if halt else Reason.MERGE_GATE,
-        work.verdict.wall or "The required checks did not all pass.",
-        f"`on_stop: {on_stop}` is configured, so no pull request was opened.",
-    )
-
-
 def _still_allowed(kit: DeskKit, work: _Work, *, begun: bool) -> tuple[str, ...]:
     """Ask again, live, before anything is published; the issue's labels.
 
@@ -89,7 +77,7 @@ def _still_allowed(kit: DeskKit, work: _Work, *, begun: bool) -> tuple[str, ...]
     with kit.read(run) as reader:
         require_repository(reader, kit.owners)
         if not begun:
-            _require_base(reader, work)
+            require_base(reader, work.contract)
         try:
             issue = reader.issue(run.issue)
         except Missing:
@@ -103,35 +91,12 @@ def _still_allowed(kit: DeskKit, work: _Work, *, begun: bool) -> tuple[str, ...]
         return issue.labels
 
 
-def _require_base(reader: GitHubReader, work: _Work) -> None:
-    """A pull request needs its base branch, wherever that points by now."""
-    try:
-        reader.branch(work.contract.base_branch)
-    except Missing as gone:
-        raise Halt(
-            Reason.BASE_LOST,
-            f"The base branch `{work.contract.base_branch}` is not there any more.",
-            "Bring it back or configure another `base`, then label the issue again.",
-        ) from gone
-
-
 def _unwanted(why: str) -> Halt:
     return Halt(
         Reason.CANCELLED,
         f"The issue {why}, so nothing was published.",
         "Open it and set the label `agent:fix` for a new run.",
     )
-
-
-def _change_set(kit: DeskKit, candidate: Candidate) -> list[FileWrite]:
-    """The bytes of every changed path, from the artifact store by their hash."""
-    files = []
-    for change in candidate.changes:
-        data = kit.hold.get(change.blob) if change.blob else None
-        if data is not None and hashlib.sha256(data).hexdigest() != change.blob:
-            raise IntegrityError(f"The artifact of {change.path!r} is not what it is named after.")
-        files.append(FileWrite(change.path, change.mode, data))
-    return files
 
 
 def _git(kit: DeskKit, work: _Work) -> str:
@@ -169,7 +134,7 @@ def _git(kit: DeskKit, work: _Work) -> str:
 
 def _committed(kit: DeskKit, work: _Work, writer: GitHubWriter) -> Record:
     base = writer.commit_view(work.contract.base_commit).tree
-    writer.tree(base, _change_set(kit, work.candidate), work.candidate.tree)
+    writer.tree(base, change_set(kit, work.candidate), work.candidate.tree)
     message = report.commit_message(work.run)
     commit, verified = writer.commit(message, work.candidate.tree, work.contract.base_commit)
     return {"commit": commit, "verified": verified}
@@ -238,14 +203,16 @@ def _pull(kit: DeskKit, work: _Work, facts: report.Facts) -> PullView:
             run, publication=replace(run.publication, pull=view.number, pull_url=view.url)
         )
         body = report.merge_body(view.body, report.pull_body(numbered, facts))
-        return view if _alike(body, view.body) else writer.update_pull(view.number, None, body)
+        return (
+            view if report.alike(body, view.body) else writer.update_pull(view.number, None, body)
+        )
 
 
 def _unmoved(kit: DeskKit, work: _Work) -> None:
     """Nothing is shown to people under evidence that speaks of another commit."""
     commit = work.run.publication.commit
     with kit.read(work.run) as reader:
-        _require_base(reader, work)
+        require_base(reader, work.contract)
         try:
             head = reader.branch(work.branch)
         except Missing as gone:
@@ -290,11 +257,6 @@ def _opened(writer: GitHubWriter, work: _Work, facts: report.Facts, template: st
 def _found(writer: GitHubWriter, work: _Work) -> Record | None:
     view = writer.find_pull(work.branch)
     return None if view is None else {"number": view.number, "url": view.url, "draft": view.draft}
-
-
-def _alike(one: str, other: str) -> bool:
-    """Equal as GitHub keeps text: line ends and the blank end do not count."""
-    return one.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
 
 
 def _pull_labels(run: Run) -> tuple[str, ...]:

@@ -26,7 +26,8 @@ from worker.runner.agent.views import Views
 class Answer:
     """What a tool says to the model. `error` marks a refusal, `bad` a call that no tool takes.
 
-    `effect` is what the call did, for the journal: plan, candidate, end, read, log, try_out, idle.
+    `effect` is what the call did, for the journal: plan, candidate, outcomes, end, read,
+    log, try_out, idle.
     """
 
     text: str
@@ -76,7 +77,8 @@ class Bench:
 
     @property
     def rules(self) -> Rules:
-        return rules_of(self.contract.config)
+        revision = self.contract.revision
+        return rules_of(self.contract.config, revision.scope if revision else None)
 
     @property
     def plan(self) -> Plan | None:
@@ -88,7 +90,8 @@ class Bench:
 
     @property
     def base(self) -> str:
-        return self.snapshot.base_tree
+        """Where the run's own edits begin: the base, or a revised pull request's head."""
+        return self.snapshot.start
 
     @property
     def tree(self) -> str:

@@ -27,7 +27,7 @@ from worker.runner.agent.quote import capped, framed, named, one_line, visible
 from worker.runner.agent.views import Views
 
 PROMPTS = Path(__file__).parent / "prompts"
-NAMES = ("system", "first", "repair", "explain")
+NAMES = ("system", "first", "repair", "explain", "revise")
 TEXTS: Mapping[str, str] = {
     name: (PROMPTS / f"{name}.md").read_text(encoding="utf-8") for name in NAMES
 }
@@ -61,6 +61,8 @@ def opening(kit: Kit, run: Run) -> Opening:
     name, parts = ("repair", _repair(kit, run)) if run.attempts else ("first", _first(kit, run))
     if run.kind is Kind.EXPLAIN:
         name = "explain"
+    elif run.kind is Kind.REVISE and not run.attempts:
+        name, parts = "revise", {**parts, **_revision(run, kit.delimiter)}
     text = Template(TEXTS[name]).substitute(_common(kit, run), **parts)
     return Opening(TEXTS["system"], text, PROMPTS_VERSION)
 
@@ -98,13 +100,34 @@ def _fragment(path: str) -> str:
 
 def _first(kit: Kit, run: Run) -> dict[str, str]:
     snapshot, mark = snapshot_of(run), kit.delimiter
-    entries = kit.objects.entries(snapshot.base_tree)
+    entries = kit.objects.entries(snapshot.start)
     lines = [_check(name, run) for name in _check_names(run)]
     lines += [f"Assumed, as the repository does not say: {text}" for text in snapshot.assumed]
     return {
         "facts": framed("facts", _facts(entries), mark),
         "checks": framed("checks", "\n".join(lines), mark),
         "hints": _hints(kit, snapshot, mark),
+    }
+
+
+def _revision(run: Run, mark: str) -> dict[str, str]:
+    """The review's threads with where they stand, and what they open."""
+    revision = contract_of(run).revision
+    if revision is None:
+        raise LookupError(f"run {run.id} revises without a revision in its contract")
+    blocks = []
+    for one in revision.threads:
+        where = named(one.path) if one.path else "about the pull request as a whole"
+        if one.line:
+            where += f" lines {one.start} to {one.line}"
+        blocks.append(f"thread {one.id}, {where}, by {one_line(one.author, 200)}:\n{one.text}")
+    scope = revision.scope
+    opened = [named(glob) for glob in scope.globs] + (["test files"] if scope.tests else [])
+    return {
+        "pull": f"#{revision.pull}",
+        "head": run.onto,
+        "threads": framed("review", capped("\n\n".join(blocks), REQUEST_CAP), mark),
+        "scope": "any path" if scope.everywhere else ", ".join(opened) or "nothing",
     }
 
 
@@ -170,7 +193,7 @@ def _failed(failure: Failure) -> str:
 
 
 def _repair(kit: Kit, run: Run) -> dict[str, str]:
-    mark, base = kit.delimiter, snapshot_of(run).base_tree
+    mark, base = kit.delimiter, snapshot_of(run).start
     results = run.attempts[-1].results
     tree = run.candidate.tree if run.candidate else base
     views = Views(kit.objects, kit.hold.get)

@@ -14,7 +14,7 @@ from typing import Any
 from app.domain.budget import Usage, before_call, before_step, cost, worst_case
 from app.domain.errors import Halt, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.ports import Reply, Request, Unfinished
-from app.domain.record import Kept
+from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from app.domain.state import State
 from worker.runner.agent import gateway, outcome
@@ -92,7 +92,7 @@ class Loop:
         candidate = self.run.candidate
         if candidate is None:
             return
-        base = snapshot_of(self._run).base_tree
+        base = snapshot_of(self._run).start
         tree = self._kit.objects.build(base, candidate.changes, self._kit.hold.get)
         if tree != candidate.tree:
             raise Halt(
@@ -197,26 +197,19 @@ class Loop:
             self._replied(reply)
 
     def _replied(self, reply: Reply) -> None:
-        """Journal the paid reply first, then settle: a crash in between leaves the reservation,
-        which is never less."""
+        """Journal the paid reply and settle it in one, before it is used."""
         dollars = cost(self._kit.rate, reply.usage)
-        self._note(
-            Kept.MODEL,
-            {
-                **self._paid(reply.usage, dollars),
-                "content": reply.content,
-                "stop_reason": reply.stop_reason,
-                "id": reply.id,
-            },
-        )
-        self._kit.hold.settle(dollars)
+        said = {"content": reply.content, "stop_reason": reply.stop_reason, "id": reply.id}
+        self._take(self._kit.hold.paid(dollars, {**self._paid(reply.usage, dollars), **said}))
 
     def _broken(self, usage: Usage, why: str) -> None:
         """Charge what a call without a reply has cost; nothing of it is used."""
         dollars = cost(self._kit.rate, usage)
         if dollars:
-            self._note(Kept.MODEL, {**self._paid(usage, dollars), "failed": why})
-        self._kit.hold.settle(dollars)
+            failed = {**self._paid(usage, dollars), "failed": why}
+            self._take(self._kit.hold.paid(dollars, failed))
+        else:
+            self._kit.hold.settle(0)
 
     def _paid(self, usage: Usage, dollars: int) -> dict[str, Any]:
         return {
@@ -263,6 +256,8 @@ class Loop:
 
     def _note(self, kind: Kept, data: dict[str, Any]) -> None:
         """Journal, then know: both folds take the entry as a new worker would read it."""
-        entry = self._kit.hold.note(kind, data)
+        self._take(self._kit.hold.note(kind, data))
+
+    def _take(self, entry: JournalEntry) -> None:
         self.talk = after(self.talk, entry)
         self.tally = plus(self.tally, entry)

@@ -83,6 +83,7 @@ class Talk:
     refused: frozenset[str] = frozenset()
     paths: tuple[str, ...] = ()
     log: Log | None = None
+    hinted: frozenset[str] = frozenset()  # what the model was told once
     asked: Mapping[str, Any] | None = None
     answer: str | None = None
     last_tokens: int = 0
@@ -208,6 +209,7 @@ def _resulted(talk: Talk, data: Mapping[str, Any]) -> Talk:
         if "read" in effect and effect["read"] not in talk.paths
         else talk.paths,
         idle=talk.idle + 1 if "idle" in effect else talk.idle,
+        hinted=talk.hinted | {effect["hint"]} if "hint" in effect else talk.hinted,
         log=Log(**effect["log"]) if "log" in effect else talk.log,
         since_bytes=talk.since_bytes + _bytes(data["text"]),
         asked=None if call.name == "ask" else talk.asked,

@@ -14,6 +14,7 @@ from app.domain.budget import Spend, Usage
 from app.domain.edit import Candidate
 from app.domain.plan import Plan
 from app.domain.record import JournalEntry, Kept
+from app.domain.revision import Outcome, merged
 from app.domain.run import Run
 from worker.runner.agent.codec import candidate_of, plan_of, usage_of
 
@@ -32,6 +33,7 @@ class Tally:
     plan: Plan | None = None
     candidate: Candidate | None = None
     questions: int = 0
+    outcomes: tuple[Outcome, ...] = ()
     outside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     began_ms: int = 0  # the ledger's time when the latest visit of a stage began
     before_ms: int = 0  # active time before that visit
@@ -54,6 +56,7 @@ class Tally:
             spend=spend,
             plan=self.plan or run.plan,
             candidate=self.candidate or run.candidate,
+            outcomes=self.outcomes or run.outcomes,
         )
 
     def active_before(self, run: Run) -> int:
@@ -91,6 +94,9 @@ def plus(tally: Tally, entry: JournalEntry) -> Tally:
     if entry.kind is Kept.REFUSAL:
         outside = {**tally.outside, data["use"]: tuple(data["paths"])}
         return replace(tally, outside=outside)
+    if entry.kind is Kept.NOTE and "outcomes" in data:
+        given = tuple(Outcome(*row) for row in data["outcomes"])
+        return replace(tally, outcomes=merged(tally.outcomes, given))
     if entry.kind is Kept.NOTE and "questions" in data:
         return replace(tally, questions=tally.questions + len(data["questions"]))
     return tally

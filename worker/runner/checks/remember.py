@@ -24,9 +24,8 @@ def remembered(hold: Hold, check: Check, tree: str, image: str) -> CheckResult |
         return None
     try:
         found = msgspec.convert(data, CheckResult)
-        if found.cases:
-            hold.get(found.cases)
-        hold.get(found.log)
+        for digest in filter(None, (found.cases, found.log)):
+            hold.put(hold.get(digest))  # this run's from now on, too: the other one may go
     except (msgspec.ValidationError, Missing):
         return None
     return replace(found, cached=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import re
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,18 +17,32 @@ from pathlib import Path
 import pygit2
 
 from app.domain.edit import EXECUTABLE, FILE, Change, Delta, Entry
-from app.domain.errors import Missing, Refused
+from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.paths import shown
 from worker.runner.repository import fetching, tree
 from worker.runner.repository.tar import pack
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+LOCK_SECONDS = 60.0
+LOCK_AGAIN = 0.05
 _KEPT = 8  # listings of whole trees in memory
 
 
 def store_path(root: Path, repository: int) -> Path:
     """Where the store of a repository id lies; names can be given to another repository later."""
     return root / f"{repository}.git"
+
+
+def beside(store: Path, path: Path) -> Store:
+    """A new store at `path` that also sees the objects of `store`, and writes nothing there.
+    Raises `Missing` where there is no such store."""
+    if not (store / "HEAD").exists():
+        raise Missing(f"There is no object store {store}.")
+    pygit2.init_repository(str(path), bare=True, initial_head="none")
+    alternates = path / "objects" / "info" / "alternates"
+    alternates.parent.mkdir(parents=True, exist_ok=True)
+    alternates.write_text(f"{store.resolve() / 'objects'}\n", encoding="utf-8")
+    return Store(path)
 
 
 class Store:
@@ -94,9 +109,18 @@ class Store:
         `IntegrityError` when `get` gives other bytes than those named."""
         return tree.build(self._repo, base, changes, get)
 
+    def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """(tree id of both trees merged, ()), or ("", the paths that conflict, sorted)."""
+        return tree.merged(self._repo, fork, ours, theirs)
+
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
         return tree.deltas(self._repo, old, new)
+
+    def reapplied(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Three-way, file by file, without rename detection: (tree id, ()), or ("", paths in
+        conflict)."""
+        return tree.reapplied(self._repo, base, ours, theirs)
 
     def diff(self, old: str, new: str) -> bytes:
         """The unified diff, for reading only."""
@@ -113,7 +137,21 @@ class Store:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One fetch at a time into one folder: libgit2 writes the list of shallow commits whole."""
+        """One fetch at a time into one folder: libgit2 writes the list of shallow commits whole.
+
+        Raises `Unavailable` when another process keeps it for `LOCK_SECONDS`: one that hangs must
+        not hang every run of its repository with it."""
         with (self._path / "patchwarrant.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            ends = time.monotonic() + LOCK_SECONDS
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= ends:
+                        raise Unavailable(
+                            f"Another process of this machine has been fetching into {self._path} "
+                            f"for {LOCK_SECONDS:.0f} s; it is tried again later."
+                        ) from None
+                time.sleep(LOCK_AGAIN)
             yield

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 
 import pygit2
-from pygit2.enums import DiffOption, FileMode
+from pygit2.enums import DiffOption, FileMode, MergeFlag
 
 from app.domain.edit import EXECUTABLE, FILE, GITLINK, TREE, Change, Delta
 from app.domain.errors import IntegrityError, Missing, Refused
@@ -126,6 +126,24 @@ def _written(
     return str(builder.write())
 
 
+def merged(
+    repo: pygit2.Repository, fork: str, ours: str, theirs: str
+) -> tuple[str, tuple[str, ...]]:
+    """(id of `ours` and `theirs` merged, both made from `fork`; ()), or ("", paths that conflict).
+
+    As git merges two trees: no attributes of the repository, so no merge driver of its own. Raises
+    `Refused` for trees that libgit2 cannot merge.
+    """
+    try:
+        index = repo.merge_trees(pygit2.Oid(hex=fork), pygit2.Oid(hex=ours), pygit2.Oid(hex=theirs))
+        clashes = {
+            side.path for sides in index.conflicts or () for side in sides if side is not None
+        }
+        return ("", tuple(sorted(clashes))) if clashes else (str(index.write_tree(repo)), ())
+    except (pygit2.GitError, ValueError, KeyError) as error:
+        raise Refused(f"The two trees cannot be merged: {error}") from None
+
+
 def deltas(repo: pygit2.Repository, old: str, new: str) -> tuple[Delta, ...]:
     """Differences of two trees, path by path, sorted; no rename detection, no git attributes."""
     found: list[Delta] = []
@@ -213,3 +231,15 @@ def _size(repo: pygit2.Repository, path: str, oid: str) -> int:
     if kind != pygit2.enums.ObjectType.BLOB:
         raise base_invalid(path.encode(), "is listed as a file and is none")
     return int(size)
+
+
+def reapplied(
+    repo: pygit2.Repository, base: str, ours: str, theirs: str
+) -> tuple[str, tuple[str, ...]]:
+    """(id of the merged tree, ()), or ("", paths in conflict, sorted). Nothing leaves memory but
+    the objects, and no driver that an attribute names is run."""
+    made = repo.merge_trees(base, ours, theirs, flags=MergeFlag(0))
+    if made.conflicts is None:
+        return str(made.write_tree(repo)), ()
+    sides = (side for one in made.conflicts for side in one if side is not None)
+    return "", tuple(sorted({str(side.path) for side in sides}))

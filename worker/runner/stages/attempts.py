@@ -3,6 +3,7 @@ unavailable."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.domain.check import Check, CheckResult, Standing, Tier
@@ -24,6 +25,7 @@ def measured(kit: CheckKit, run: Run) -> Run:
         raise LookupError("a run without snapshot and candidate cannot be verified")
     attempt = len(run.attempts)
     snapshot, candidate = run.snapshot, run.candidate
+    paths = changed_paths(kit, snapshot, candidate)
     results: list[CheckResult] = []
     for check in sorted(snapshot.checks, key=lambda one: one.tier is not Tier.QUICK):
         failed = [one.check for one in results if _stops(run, one)]
@@ -31,7 +33,7 @@ def measured(kit: CheckKit, run: Run) -> Run:
             why = f"quick check {failed[0]} failed"
             results.append(_skipped(check, snapshot, candidate, why))
         else:
-            results.append(_checked(kit, run, snapshot, candidate, check, attempt))
+            results.append(_checked(kit, run, snapshot, candidate, check, attempt, paths))
     tree = candidate.tree
     made = Attempt(tree, tuple(results), fingerprint(tree, results))
     return charged(
@@ -61,9 +63,16 @@ def as_on_base(run: Run, result: CheckResult) -> bool:
     return not (seen.newly_failing or seen.gone or seen.newly_skipped)
 
 
-def applies(check: Check, candidate: Candidate) -> bool:
-    """Whether the candidate touches what the check is about."""
-    paths = [change.path for change in candidate.changes]
+def changed_paths(kit: CheckKit, snapshot: Snapshot, candidate: Candidate) -> list[str]:
+    """What the candidate changes against the base: more than its own edits, where those began
+    elsewhere."""
+    if snapshot.start == snapshot.base_tree:
+        return [change.path for change in candidate.changes]
+    return [one.path for one in kit.objects.deltas(snapshot.base_tree, candidate.tree)]
+
+
+def applies(check: Check, paths: Sequence[str]) -> bool:
+    """Whether a change of `paths` touches what the check is about."""
     return not check.paths or any(match(glob, path) for glob in check.paths for path in paths)
 
 
@@ -74,8 +83,9 @@ def _checked(
     candidate: Candidate,
     check: Check,
     attempt: int,
+    paths: Sequence[str],
 ) -> CheckResult:
-    if applies(check, candidate):
+    if applies(check, paths):
         base = baseline_of(run, check)
         return kit.certify(run.id, VERIFY, check, candidate.tree, snapshot.image, base, attempt)
     return _skipped(check, snapshot, candidate, "paths")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from app.domain.check import Check, CheckResult
 from app.domain.ports import Hold, Objects, Sandbox
@@ -39,9 +39,10 @@ class Certify(Protocol):
 @dataclass(frozen=True)
 class CheckKit:
     """Made once for each held run. `fetch` hands out (url, token) of the run's repository for the
-    length of a `with`; `config_of` reads the bytes of the configuration file (`ConfigError`).
+    length of a `with`; `config_of` reads the bytes of the configuration file (`ConfigError`),
+    `workflow_of` those of a workflow (None where they are none).
     `draw` gives new random hexadecimal digits (at least 24), `knows` says whether a text holds one
-    of this process's own secrets."""
+    of this process's own secrets; `earlier` gives a run of the ledger by its id."""
 
     hold: Hold
     objects: Objects
@@ -49,8 +50,10 @@ class CheckKit:
     certify: Certify
     fetch: Callable[[Run], AbstractContextManager[tuple[str, str]]]
     config_of: Callable[[bytes], RepoConfig]
+    workflow_of: Callable[[bytes], Mapping[str, Any] | None]
     draw: Callable[[], str]
     knows: Callable[[str], bool]
+    earlier: Callable[[str], Run | None] = lambda _run: None
 
 
 def baseline_of(run: Run, check: Check) -> CheckResult | None:

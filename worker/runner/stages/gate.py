@@ -14,10 +14,13 @@ from app.domain.gate import NO_PLAN, Exhibits, judge
 from app.domain.policy import Rules, never, rules_of
 from app.domain.record import BLOB_CAP, Kept
 from app.domain.run import Run
-from app.domain.state import Kind, Signal
-from worker.runner.stages.attempts import applies, measured
+from app.domain.state import JUDGING, Kind, Signal
+from worker.runner.stages.attempts import applies, changed_paths, measured
 from worker.runner.stages.check_kit import CheckKit, charged
 from worker.runner.stages.lines import free_of_secrets
+from worker.runner.stages.own_ci import started
+from worker.runner.stages.reapply import moved_on
+from worker.runner.stages.since import told_since
 from worker.runner.stages.testimony import testimony
 
 
@@ -29,20 +32,26 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
         contract, snapshot, candidate = run.contract, run.snapshot, run.candidate
         if contract is None or snapshot is None:
             raise LookupError("a run without contract and snapshot cannot be judged")
-        if candidate is None or candidate.tree == snapshot.base_tree:
+        if run.kind is Kind.REVISE:
+            run, snapshot, candidate = moved_on(kit, run, snapshot, candidate)
+        if candidate is None or candidate.tree in (snapshot.base_tree, snapshot.start):
             raise Halt(
                 Reason.NO_CHANGE,
-                "The run ended without a change: the candidate equals the base.",
+                "The run ended without a change: the candidate equals what it began from.",
                 "Say in the issue what should differ, then label it again.",
             )
-        rules = rules_of(contract.config)
+        rules = rules_of(contract.config, contract.revision.scope if contract.revision else None)
+        start = snapshot.start
+        own = None if start == snapshot.base_tree else kit.objects.deltas(start, candidate.tree)
         deltas = kit.objects.deltas(snapshot.base_tree, candidate.tree)
-        foreign = run.kind is Kind.VERIFY  # somebody else's change: told about, never withheld
+        foreign = run.kind in JUDGING  # what others made: told about, never withheld
         if not foreign:
-            _free_of_blocked(deltas, rules)
-            free_of_secrets(kit, snapshot.base_tree, candidate.tree, deltas)
+            mine = deltas if own is None else own
+            _free_of_blocked(mine, rules)
+            free_of_secrets(kit, start, candidate.tree, mine)
         run = _with_results(kit, run)
-        checks = tuple(one for one in snapshot.checks if applies(one, candidate))
+        paths = changed_paths(kit, snapshot, candidate)
+        checks = tuple(one for one in snapshot.checks if applies(one, paths))
         heard, ms = testimony(kit, run, snapshot, candidate.tree, deltas, rules, checks)
         verdict = judge(
             Exhibits(
@@ -60,10 +69,15 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 halt=run.halt,
                 witness=replace(heard.witness, criteria=contract.criteria),
                 passing=heard.passing,
+                own=own,
             )
         )
         _show(kit, snapshot.base_tree, candidate.tree, deltas)
-        return replace(charged(run, ms), verdict=verdict).moved(Signal.DONE)
+        if own is not None:
+            told_since(kit, run, snapshot, candidate, own)
+        pushes = run.kind not in (Kind.VERIFY, Kind.RECHECK)  # a commit of ours
+        ci = started(kit, run, contract, candidate.tree, deltas) if pushes else None
+        return replace(charged(run, ms), verdict=verdict, ci=ci).moved(Signal.DONE)
 
     return stage
 

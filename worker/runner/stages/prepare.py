@@ -13,11 +13,11 @@ from app.domain.hints import hints_of
 from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot
-from app.domain.state import Kind, Signal
+from app.domain.state import JUDGING, Kind, Signal
 from worker.runner.checks.environment import set_up
 from worker.runner.checks.missing import some_check_starts
 from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
-from worker.runner.stages.foreign import candidate_of
+from worker.runner.stages.foreign import candidate_of, merge_of
 
 PAUSE = 30.0
 
@@ -30,11 +30,16 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         contract = run.contract
         if contract is None:
             raise LookupError("a run without a contract cannot be prepared")
-        tree, head = _fetched(kit, run, contract)
+        tree, head, fork = _fetched(kit, run, contract)
         kit.objects.validate(tree)
-        if head:  # somebody else's pull request is the candidate
+        if head:
             _valid_head(kit, head)
-            run = replace(run, candidate=candidate_of(kit.objects, tree, head))
+        revises = run.kind is Kind.REVISE
+        if head and not revises:  # a pull request as it is, or with its base merged in
+            made = candidate_of(kit.objects, tree, head) if not fork else None
+            trees = fork, head, tree
+            made = made or merge_of(kit.objects, kit.hold.put, trees, contract.base_branch)
+            run = replace(run, candidate=made)
         entries = kit.objects.entries(tree)
         config = _config(kit, contract, tree, entries)
         explains = run.kind is Kind.EXPLAIN
@@ -44,28 +49,34 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
             snapshot = Snapshot(tree, image, profile, (), (), hints_of(entries))
             return replace(run, snapshot=snapshot).moved(Signal.DONE)
         image, told = set_up(kit, run.id, config, tree, entries, image)
-        hints = () if run.kind is Kind.VERIFY else hints_of(entries)  # no model reads them there
+        hints = () if run.kind in JUDGING else hints_of(entries)  # no model reads them there
         snapshot = Snapshot(tree, image, profile, checks, (*assumed, *told), hints)
+        if revises:  # its edits begin at the head; what they are compared with is the base
+            snapshot = replace(snapshot, head_tree=head, head=contract.head)
         run = replace(run, snapshot=snapshot)
         run = _baseline(kit, run, tree, image, checks)
-        if run.kind is not Kind.VERIFY:  # somebody else's change costs no model call
+        if run.kind not in JUDGING:  # what others made costs no model call
             some_check_starts(checks, run.baseline)
         return run.moved(Signal.DONE)
 
     return stage
 
 
-def _fetched(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str]:
-    """Trees of the base and of somebody else's head, "" where the contract names none. GitHub
-    serves a fork's head from the repository that its pull request is in."""
-    name = "base commit", contract.base_commit
+def _fetched(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str, str]:
+    """Trees of the base, of a pull request's head, and of where both parted if they are to be
+    merged; "" where the contract names none. GitHub serves a fork's head from the repository that
+    its pull request is in."""
+    wanted = (
+        ("base commit", contract.base_commit),
+        ("head", contract.head),
+        ("merge base", contract.fork),
+    )
+    found, name = list[str](), wanted[0]
     try:
         with kit.fetch(run) as (url, token):
-            tree = kit.objects.fetch(url, token, contract.base_commit)
-            if not contract.head:
-                return tree, ""
-            name = "head", contract.head
-            return tree, kit.objects.fetch(url, token, contract.head)
+            for name in wanted:
+                found.append(kit.objects.fetch(url, token, name[1]) if name[1] else "")
+            return found[0], found[1], found[2]
     except Missing as gone:
         raise Halt(
             Reason.BASE_LOST,

@@ -10,7 +10,7 @@ from app.domain.edit import Delta
 from app.domain.errors import Reason
 from app.domain.policy import Rules
 from app.domain.run import Run, Snapshot
-from app.domain.state import Kind
+from app.domain.state import JUDGING
 from app.domain.witness import Witness
 from worker.runner.stages.check_kit import CheckKit
 from worker.runner.stages.lines import (
@@ -55,7 +55,7 @@ def testimony(
     more = started(kit, base, deltas, checks) | usurping(kit, base, tree, deltas, rules, checks)
     restored, ms = base_tests(kit, run, snapshot, tree, deltas, rules, more, required)
     # Somebody else's change is not withheld for a secret: it is said, and not quoted.
-    foreign = run.kind is Kind.VERIFY
+    foreign = run.kind in JUDGING
     secrets = list(secrets_in(kit, base, tree, deltas)) if foreign else []
     silent = {path for path, _ in secrets}
     touched = referee_sentences(kit, base, tree, deltas, rules, more, silent)

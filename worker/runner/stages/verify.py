@@ -14,7 +14,7 @@ from app.domain.check import CheckResult, Standing, Tier
 from app.domain.errors import Halt, Reason
 from app.domain.progress import stuck
 from app.domain.run import Run
-from app.domain.state import Kind, Signal
+from app.domain.state import JUDGING, Signal
 from worker.runner.stages.attempts import as_on_base, measured
 from worker.runner.stages.check_kit import CheckKit
 
@@ -39,7 +39,7 @@ def _decided(run: Run) -> Run:
         for one in run.attempts[-1].results
         if one.standing is Standing.FAILED and not (_quick(run, one) and as_on_base(run, one))
     ]
-    if run.kind is Kind.VERIFY:  # somebody else's change: told, never repaired
+    if run.kind in JUDGING:  # what others made: told, never repaired
         return run.moved(Signal.DONE)
     if not failed or all(_foreign(run, result) for result in failed):
         return run.moved(Signal.DONE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -77,6 +78,16 @@ def list_repositories(call: Call) -> Answer:
     return call.paged(found, lambda one: repos.detailed(call.world, one), wrap="repositories")
 
 
+def hook_config(call: Call) -> Answer:
+    app = call.asking
+    told = {"content_type": "json", "insecure_ssl": "0"}
+    if app.webhook_url is not None:
+        told["url"] = app.webhook_url
+    if app.webhook_secret:
+        told["secret"] = "********"
+    return Answer(200, told)
+
+
 def list_deliveries(call: Call) -> Answer:
     """Newest first; `cursor` is the id below which the page starts."""
     size = call.number("per_page", 30, 1, 100)
@@ -109,6 +120,18 @@ def delivery_item(one: Delivery) -> Json:
         "repository_id": one.repository_id,
         "throttled_at": None,
     }
+
+
+def get_delivery(call: Call) -> Answer:
+    """One delivery with what was sent, and what was answered as far as it is kept here."""
+    wanted = int(call.params["delivery_id"])
+    for one in call.world.deliveries:
+        if one.id == wanted and one.app.id == call.asking.id:
+            request = {"headers": webhooks.headers(one), "payload": json.loads(one.payload)}
+            shown = {"url": one.app.webhook_url, "request": request}
+            answered = {"response": {"headers": {}, "payload": None}}
+            return Answer(200, delivery_item(one) | shown | answered)
+    raise not_found()
 
 
 def redeliver(call: Call) -> Answer:
@@ -156,7 +179,9 @@ OPERATIONS = (
     Operation("DELETE", "/installation/token", revoke_token),
     Operation("GET", "/installation/repositories", list_repositories, ("metadata:read",)),
     Operation("GET", "/repos/{owner}/{repo}/installation", get_repo_installation, actor="app"),
+    Operation("GET", "/app/hook/config", hook_config, actor="app"),
     Operation("GET", "/app/hook/deliveries", list_deliveries, actor="app"),
+    Operation("GET", "/app/hook/deliveries/{delivery_id}", get_delivery, actor="app"),
     Operation("POST", "/app/hook/deliveries/{delivery_id}/attempts", redeliver, actor="app"),
     Operation("POST", "/app-manifests/{code}/conversions", convert_manifest, actor="anyone"),
     Operation("GET", "/rate_limit", rate_limit),

@@ -18,6 +18,9 @@ from tests.standins.github.refusals import (
 from tests.standins.github.state import Actor, App, Issue, Repo, Token
 from tests.standins.github.world import World
 
+# Of what moved to where the App may not look, and of what is deleted.
+GONE = {404: "Not Found", 410: "This issue was deleted"}
+
 Json = dict[str, Any]
 
 
@@ -76,6 +79,9 @@ class Call:
         """The issue or pull request of the path. A plain issue needs the issues permission
         even where pull_requests is an alternative."""
         issue = self.repo.issues.get(int(self.params[name]))
+        gone = self.repo.gone.get(int(self.params[name]))
+        if gone is not None:
+            raise Refusal(gone, GONE[gone])
         if issue is None:
             raise not_found()
         self.check_thread(issue)

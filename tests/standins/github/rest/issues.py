@@ -29,6 +29,12 @@ def list_issues(call: Call) -> Answer:
     return call.paged(found, lambda one: issues.issue(call.world, repo, one))
 
 
+def list_events(call: Call) -> Answer:
+    """What happened to an issue, oldest first; here that is its labels alone."""
+    repo, issue = call.repo, call.issue()
+    return call.paged(issue.acts, lambda one: issues.label_act(call.world, repo, one))
+
+
 def list_comments(call: Call) -> Answer:
     repo, issue = call.repo, call.issue()
     return call.paged(issue.comments, lambda c: issues.comment(call.world, repo, issue, c))
@@ -161,6 +167,7 @@ OPERATIONS = (
     Operation("DELETE", COMMENT, delete_comment, WRITE),
     Operation("POST", f"{COMMENT}/reactions", react_to_comment, WRITE),
     Operation("GET", ISSUE, get_issue, READ),
+    Operation("GET", f"{ISSUE}/events", list_events, READ),
     Operation("GET", f"{ISSUE}/comments", list_comments, READ),
     Operation("POST", f"{ISSUE}/comments", create_comment, WRITE),
     Operation("GET", f"{ISSUE}/labels", list_labels, READ),

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from tests.standins.github.rest import apps, checks, git_data, issues, pulls, refs, repositories
+from tests.standins.github.rest import (
+    apps,
+    checks,
+    git_data,
+    issues,
+    pulls,
+    refs,
+    repositories,
+    settings,
+)
 
 ALL = (
     *apps.OPERATIONS,
@@ -12,5 +21,6 @@ ALL = (
     *issues.OPERATIONS,
     *pulls.OPERATIONS,
     *git_data.LATER,
+    *settings.OPERATIONS,
     *repositories.OPERATIONS,
 )

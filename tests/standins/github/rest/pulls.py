@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.standins.github import acts, diffs, pull_acts
-from tests.standins.github.refusals import failed, invalid, not_found
+from tests.standins.github.refusals import Refusal, failed, invalid, not_found
 from tests.standins.github.rest.call import Answer, Call, Operation
 from tests.standins.github.shapes import commits, pulls
-from tests.standins.github.state import Issue, Review
+from tests.standins.github.state import Issue
 
 Json = dict[str, Any]
 DIFF = "application/vnd.github.diff"
@@ -129,20 +129,24 @@ def _is_comment(one: object) -> bool:
 
 def dismiss_review(call: Call) -> Answer:
     repo, issue = call.repo, call.pull()
-    review = _review(issue, int(call.params["review_id"]))
     call.text("message")
-    if review.state not in ("APPROVED", "CHANGES_REQUESTED"):
-        raise failed("PullRequestReview", message="Can not dismiss this review")
-    review.state = "DISMISSED"
-    pull_acts.announce_review(call.world, repo, issue, review, "dismissed", call.actor)
+    wanted = int(call.params["review_id"])
+    review = pull_acts.dismiss(call.world, repo, issue, call.actor, wanted)
     return Answer(200, pulls.review(call.world, repo, issue, review))
 
 
-def _review(issue: Issue, review_id: int) -> Review:
-    for one in pulls.pull_of(issue).reviews:
-        if one.id == review_id:
-            return one
-    raise not_found()
+def pulls_with_commit(call: Call) -> Answer:
+    """Open pull requests that hold a commit, and merged ones; 422 for a commit that is not here."""
+    repo, sha = call.repo, str(call.params["commit_sha"])
+    if repo.store.commit(sha) is None:
+        raise Refusal(422, f"No commit found for SHA: {sha}")
+    found = [
+        issue
+        for issue in repo.pulls()
+        if sha in {str(one.id) for one in pulls.pull_commits(repo, pulls.pull_of(issue))}
+        and (issue.state == "open" or pulls.pull_of(issue).merged_at is not None)
+    ]
+    return call.paged(found, lambda one: pulls.simple(call.world, repo, one))
 
 
 def list_review_comments(call: Call) -> Answer:
@@ -159,12 +163,14 @@ def reply(call: Call) -> Answer:
         raise not_found()
     if not body.strip():
         raise failed("PullRequestReviewComment", field="body", code="missing_field")
+    if parent.in_reply_to is not None:  # "Replies to replies are not supported"
+        raise failed("PullRequestReviewComment", field="in_reply_to", code="invalid")
     told = {
         "body": body,
         "path": parent.path,
         "line": parent.line,
         "side": parent.side,
-        "in_reply_to": parent.in_reply_to or parent.id,
+        "in_reply_to": parent.id,
     }
     made = pull_acts.add_review_comment(
         call.world, repo, issue, call.actor, parent.review_id, parent.commit_id, told
@@ -194,6 +200,7 @@ OPERATIONS = (
     Operation("GET", f"{PULL}/reviews", list_reviews, READ),
     Operation("POST", f"{PULL}/reviews", create_review, WRITE),
     Operation("PUT", f"{PULL}/reviews/{{review_id}}/dismissals", dismiss_review, WRITE),
+    Operation("GET", f"{REPO}/commits/{{commit_sha}}/pulls", pulls_with_commit, READ),
     Operation("GET", f"{PULL}/comments", list_review_comments, READ),
     Operation("POST", f"{PULL}/comments/{{comment_id}}/replies", reply, WRITE),
     Operation("POST", f"{PULL}/requested_reviewers", request_reviewers, WRITE),

@@ -64,7 +64,7 @@ def update_ref(call: Call) -> Answer:
     branches = all(repo.store.commit(one) is not None for one in (sha, before[name]))
     if not force and not (branches and repo.store.descends(sha, before[name])):
         raise invalid("Update is not a fast forward")
-    _refuse_workflows(call, repo, sha)
+    _refuse_workflows(call, repo, sha, before[name])
     repo.store.set_ref(name, sha)
     refs_moved(call.world, repo, before, call.actor)
     return Answer(200, commits.ref(call.world, repo, name, sha))
@@ -91,10 +91,12 @@ def _target(repo: Repo, name: str, sha: str) -> None:
         raise invalid("Reference target must be a commit")
 
 
-def _refuse_workflows(call: Call, repo: Repo, sha: str) -> None:
+def _refuse_workflows(call: Call, repo: Repo, sha: str, old: str = "") -> None:
+    """A ref that moves may also not carry other workflow files than it had, even where another
+    branch has them already: so it is with a base that is merged in."""
     if allows(call.caller, ("workflows:write",)) or repo.store.commit(sha) is None:
         return
-    path = repo.store.new_workflow(sha)
+    path = repo.store.new_workflow(sha) or repo.store.other_workflow(sha, old)
     if path is not None:
         raise Refusal(
             403,

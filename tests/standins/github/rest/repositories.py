@@ -24,12 +24,17 @@ CAN = {
     "maintain": ("maintain", "admin"),
     "admin": ("admin",),
 }
+MERGE = ("allow_squash", "allow_merge", "allow_rebase", "squash_", "merge_commit_")
 RAW = "application/vnd.github.raw"
 DIFF = "application/vnd.github.diff"
 
 
 def get_repo(call: Call) -> Answer:
-    return Answer(200, repos.detailed(call.world, call.repo))
+    """Merge settings are shown to those who may push."""
+    told = repos.detailed(call.world, call.repo) | call.repo.merge
+    if call.token is not None and call.token.permissions.get("contents") != "write":
+        told = {k: v for k, v in told.items() if not k.startswith(MERGE)}
+    return Answer(200, told)
 
 
 def get_contents(call: Call) -> Answer:
@@ -106,12 +111,14 @@ def get_branch(call: Call) -> Answer:
             "name": name,
             "commit": commits.commit_item(call.world, repo, commit),
             "_links": {"self": own, "html": f"{html}/tree/{quote(name)}"},
-            "protected": False,
+            "protected": repo.protection is not None,
             "protection": {
-                "enabled": False,
+                "enabled": repo.protection is not None,
                 "required_status_checks": {
-                    "enforcement_level": "off",
-                    "contexts": [],
+                    "enforcement_level": "off" if repo.protection is None else "everyone",
+                    "contexts": (repo.protection or {})
+                    .get("required_status_checks", {})
+                    .get("contexts", []),
                     "checks": [],
                 },
             },
@@ -126,7 +133,8 @@ def get_permission(call: Call) -> Answer:
     account = call.world.accounts.get(login.lower())
     if account is None or account.type == "Organization":
         raise Refusal(404, f"{login} is not a user")
-    role = "none" if account.type == "Bot" else repo.role_of(account)
+    bot = account.type == "Bot"
+    role = repo.roles.get(account.login.lower(), "none") if bot else repo.role_of(account)
     shown = accounts.user(call.world, account)
     shown["role_name"] = role
     shown["permissions"] = {name: role in roles for name, roles in CAN.items()}
@@ -172,10 +180,6 @@ def compare(call: Call) -> Answer:
     return Answer(200, body, page.headers)
 
 
-def list_rulesets(call: Call) -> Answer:
-    return call.paged(call.repo.rulesets, lambda one: one)
-
-
 OPERATIONS = (
     Operation("GET", "/repos/{owner}/{repo}", get_repo, ("metadata:read",)),
     Operation("GET", "/repos/{owner}/{repo}/contents/", get_contents, ("contents:read",)),
@@ -206,5 +210,4 @@ OPERATIONS = (
         ("contents:read",),
         deep=("basehead",),
     ),
-    Operation("GET", "/repos/{owner}/{repo}/rulesets", list_rulesets, ("metadata:read",)),
 )

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from tests.standins.github.shapes.accounts import app, association, maybe_user, node, user
 from tests.standins.github.shapes.repos import api_url, page_url
-from tests.standins.github.state import Actor, Comment, Issue, Label, Reaction, Repo
+from tests.standins.github.state import Actor, Comment, Issue, Label, LabelAct, Reaction, Repo
 from tests.standins.github.world import World, stamp
 
 Json = dict[str, Any]
@@ -25,6 +25,21 @@ def label(world: World, repo: Repo, one: Label) -> Json:
         "description": one.description,
         "archived_at": None,
         "archived_by": None,
+    }
+
+
+def label_act(world: World, repo: Repo, one: LabelAct) -> Json:
+    return {
+        "id": one.id,
+        "node_id": node("LE", one.id),
+        "url": f"{api_url(world, repo)}/issues/events/{one.id}",
+        "actor": user(world, one.by.account),
+        "event": one.event,
+        "commit_id": None,
+        "commit_url": None,
+        "created_at": stamp(one.created_at),
+        "label": {"name": one.label.name, "color": one.label.color},
+        "performed_via_github_app": through(world, one.by),
     }
 
 

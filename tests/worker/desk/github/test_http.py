@@ -27,9 +27,10 @@ from app.domain.event import Repository
 from app.domain.permissions import CALLS, PHASES, Phase
 from app.domain.ports import FileWrite, Token
 from tests.worker.desk.clock import Clock
-from worker.desk.github.http import Client, Pace
+from worker.desk.github.http import Client
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
+from worker.desk.pace import AlonePace
 
 API = "http://api.test"
 BRANCH = "agent/issue-7-abc"
@@ -48,7 +49,7 @@ def client(
 ) -> Client:
     clock = clock or Clock()
     token = Token("ghs_secret", Repository(5, "acme", name), {}, 0, clock.seconds - age)
-    return Client(token, phase, branch, API, Pace(gap, clock, clock.sleep))
+    return Client(token, phase, branch, API, AlonePace(gap, clock, clock.sleep))
 
 
 @pytest.fixture
@@ -61,7 +62,27 @@ def net() -> Iterator[respx.Router]:
 # -- before a socket opens -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["merge", "delete_ref", "update_ref", "dispatch", "", "GET"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "merge",
+        "merge_pull",
+        "merges",
+        "enable_auto_merge",
+        "merge_queue",
+        "create_review",
+        "submit_review",
+        "approve",
+        "dismiss_review",
+        "graphql",
+        "update_branch",
+        "delete_ref",
+        "update_ref",
+        "dispatch",
+        "",
+        "GET",
+    ],
+)
 def test_a_call_outside_the_table_is_never_sent(net: respx.Router, name: str) -> None:
     with pytest.raises(ForbiddenCall, match="not in the table"):
         client(Phase.GIT).call(name)
@@ -474,3 +495,13 @@ def test_a_mode_that_is_none_of_ours_is_never_published(net: respx.Router) -> No
     with pytest.raises(ForbiddenCall, match="not the branch"):
         writing.create_branch("agent/issue-8-x", SHA)
     assert not net.calls
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_no_phase_can_write_a_review_or_merge(net: respx.Router, phase: Phase) -> None:
+    """The call that reads reviews sends nothing, and no method but the table's is ever used."""
+    with client(phase) as made, pytest.raises(ForbiddenCall):
+        made.call("reviews", body={"event": "x"}, number=7)
+    with client(phase) as made, pytest.raises(ForbiddenCall):
+        made.call("update_pull", body={"state": "closed", "merge": True}, number=7)
+    assert net.calls.call_count == 0

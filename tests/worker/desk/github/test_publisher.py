@@ -16,9 +16,10 @@ from app.domain.ports import Token
 from app.domain.report_annotations import Annotation
 from tests.worker.desk.clock import Clock
 from worker.desk.github import answers
-from worker.desk.github.http import Client, Pace
+from worker.desk.github.http import Client
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
+from worker.desk.pace import AlonePace
 
 API = "http://api.test"
 BRANCH = "agent/issue-7-abc"
@@ -36,7 +37,7 @@ def net() -> Iterator[respx.Router]:
 def client(phase: Phase) -> Client:
     clock = Clock()
     token = Token("ghs_secret", Repository(5, "acme", "widgets"), {}, 0, clock.seconds - 60)
-    return Client(token, phase, BRANCH, API, Pace(0, clock, clock.sleep))
+    return Client(token, phase, BRANCH, API, AlonePace(0, clock, clock.sleep))
 
 
 def comment(number: int, body: str, app: int | None = 1) -> dict[str, object]:

@@ -26,7 +26,7 @@ from app.domain.errors import Missing, Refused, Unavailable
 from tests.standins.github import GitHubStandin
 from tests.standins.github_world import REPO, Acme, acme
 from tests.worker.runner.repository.plumbing import Git
-from worker.runner.repository import Store, fetching
+from worker.runner.repository import Store, fetching, mirror
 from worker.runner.repository.mirror import store_path
 
 
@@ -415,3 +415,16 @@ def test_origins_differ_by_scheme_host_and_port() -> None:
 
 def test_a_store_lies_under_the_repository_s_id(tmp_path: Path) -> None:
     assert store_path(tmp_path, 42) == tmp_path / "42.git"
+
+
+def test_a_process_that_hangs_in_its_fetch_keeps_nobody_for_ever(
+    store: Store, path: Path, world: Acme, url: str, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror, "LOCK_SECONDS", 0.2)
+    store.fetch(url, token, world.head)
+    lock = next(path.glob("*.lock"))
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(Unavailable, match="tried again later"):
+            Store(path).fetch(url, token, world.head)
+    assert Store(path).fetch(url, token, world.head)

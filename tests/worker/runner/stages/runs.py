@@ -20,7 +20,7 @@ from app.domain.state import Kind, State
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import File, MemoryObjects, git_id
 from tests.fakes.sandbox import IMAGE, PROFILE, FakeSandbox
-from worker.config_file import config_of
+from worker.config_file import config_of, workflow_of
 from worker.runner.checks.run import Certifier
 from worker.runner.stages.check_kit import CheckKit
 
@@ -74,6 +74,7 @@ class World:
             certify=certify,
             fetch=self.fetch,
             config_of=config_of,
+            workflow_of=workflow_of,
             draw=lambda: DRAWN,
             knows=lambda text: OWN_SECRET in text,
         )

@@ -14,7 +14,7 @@ from app.domain.evidence import Finding, Result
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH
 from app.domain.run import Run
-from app.domain.state import Kind, Signal, State
+from app.domain.state import JUDGING, Kind, Signal, State
 from tests.fakes.sandbox import ended
 from tests.worker.runner.checks.reports import ran
 from tests.worker.runner.stages.runs import FILES, OWN_SECRET, World, with_sentinels
@@ -438,11 +438,12 @@ def texts(finding: Finding) -> list[str]:
     return [*finding.exhibits, *(text for part in finding.parts for text in texts(part))]
 
 
-def test_somebody_elses_secret_is_said_and_not_quoted(world: World) -> None:
+@pytest.mark.parametrize("kind", sorted(JUDGING))
+def test_somebody_elses_secret_is_said_and_not_quoted(world: World, kind: Kind) -> None:
     secret = "ghp_" + "a1B2" * 9
     line = f"import os; os._exit(0); KEY = '{secret}'\n".encode()
     run = verified(world, world.prepared(), pkg__a_py=b"two\n" + line, conftest_py=line)
-    done = gate(world.kit())(replace(run, kind=Kind.VERIFY))
+    done = gate(world.kit())(replace(run, kind=kind))
     assert done.verdict is not None
     text = str(done.verdict.findings)
     assert secret not in text
@@ -520,3 +521,20 @@ def test_a_change_of_tests_alone_proves_nothing() -> None:
     idle = claims(done)["Tests of the change need the change"]
     assert A in idle[1]
     assert "red" not in phases(world)
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        (b"on: push\npermissions: {}\njobs: {a: {runs-on: ubuntu-24.04, steps: []}}\n", False),
+        (b"on: push\njobs: {a: {runs-on: mine}}\n", True),
+        (b"on: &x push\njobs: *x\n", True),  # not read, so not waved through
+    ],
+)
+def test_workflows_of_the_pushed_tree_are_judged(text: bytes, held: bool) -> None:
+    path = ".github/workflows/ci.yml"
+    world = World({**FILES, path: text, ".github/workflows/notes.txt": b"on: push"})
+    world.says(suite)
+    done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
+    assert done.ci is not None and done.ci.held is held
+    assert done.ci.started == (() if text.startswith(b"on: &x") else (path,))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain.check import Outcome, Standing
-from app.domain.edit import LINK
+from app.domain.edit import FILE, GITLINK, LINK
 from app.domain.errors import Halt, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.markdown import inline
 from app.domain.recognise import PYTEST_REPORT, SNIPPET
@@ -15,6 +15,7 @@ from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH, CheckConfig
 from app.domain.run import Run
 from app.domain.state import Kind, State
+from tests.fakes.objects import File
 from tests.fakes.sandbox import IMAGE, PROFILE, FakeSandbox, ended
 from tests.worker.runner.checks.reports import ran
 from tests.worker.runner.stages.runs import FILES, World
@@ -244,6 +245,55 @@ def test_a_foreign_head_that_is_gone_or_cannot_be_kept_runs_nothing() -> None:
     world.objects.broken.add(world.objects.remote[run.contract.head])
     assert reason_of(world, run).record.reason is Reason.BASE_INVALID
     assert world.sandbox.ran == [] and world.open_fetches == 0
+
+
+def updating(world: World, ours: dict[str, File | None], theirs: dict[str, File | None]) -> Run:
+    """A run that merges a base with `theirs` into a branch with `ours`, both over the files."""
+
+    def made(files: dict[str, File | None]) -> str:
+        left = {**world.files, **files}
+        return world.objects.commit({path: one for path, one in left.items() if one is not None})
+
+    run = world.run()
+    assert run.contract is not None
+    contract = replace(run.contract, fork=world.commit, head=made(ours), base_commit=made(theirs))
+    return replace(run, kind=Kind.UPDATE, contract=contract)
+
+
+def test_an_update_checks_the_merge_and_keeps_what_publishing_needs() -> None:
+    world = World()
+    world.says(lambda _files: GOOD)
+    asked = updating(world, {"new.py": b"x = 1\n", "l": (LINK, b"new.py")}, {"pkg/b.py": b"b\n"})
+    run = prepare(world.kit())(asked)
+    assert run.state is State.VERIFY and run.candidate is not None and run.snapshot is not None
+    assert run.snapshot.base_tree == world.objects.remote[asked.contract.base_commit]  # type: ignore[union-attr]
+    paths = {entry.path for entry in world.objects.entries(run.candidate.tree)}
+    assert paths == {*world.files, "new.py", "l", "pkg/b.py"}
+    kept = {one.path: (one.mode, world.hold.get(one.blob)) for one in run.candidate.changes}
+    assert kept == {"new.py": (FILE, b"x = 1\n"), "l": (LINK, b"new.py")}
+    assert len(world.objects.fetched) == 3 and world.open_fetches == 0
+
+
+def test_a_conflict_names_the_files_and_runs_nothing() -> None:
+    world = World()
+    run = updating(world, {"pkg/a.py": b"ours\n"}, {"pkg/a.py": b"theirs\n"})
+    halt = reason_of(world, run)
+    assert halt.record.reason is Reason.MERGE_CONFLICT and halt.record.details == ("pkg/a.py",)
+    assert "checked again by itself" in halt.record.next_step
+    assert world.sandbox.ran == []
+
+
+def test_a_submodule_of_the_branch_is_left_to_people() -> None:
+    world = World()
+    run = updating(world, {"sub": (GITLINK, b"")}, {"pkg/b.py": b"b\n"})
+    assert reason_of(world, run).record.reason is Reason.MERGE_CONFLICT
+
+
+def test_checks_that_cannot_start_end_no_look_at_peoples_work() -> None:
+    world = World()
+    world.says(lambda _files: replace(GOOD, exit_code=127))
+    asked = replace(foreign(world, {"new.py": b"x = 1\n"}), kind=Kind.RECHECK)
+    assert prepare(world.kit())(asked).state is State.VERIFY
 
 
 def test_what_the_base_tells_contributors_is_pinned_by_blob() -> None:

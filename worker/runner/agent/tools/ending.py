@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.domain.errors import Halt, Reason
+from app.domain.record import Kept
+from app.domain.revision import Outcome, OutcomesRefused, outcomes_of
 from app.domain.state import Signal, State
 from app.domain.text import clean
 from worker.runner.agent.bench import Answer, Bench, refused
@@ -28,7 +30,7 @@ def finish(bench: Bench, arguments: Mapping[str, Any]) -> Answer:
         )
     if bench.state is State.PLAN:
         return _unplanned(bench, words)
-    return _changed(bench, words)
+    return _changed(bench, words, arguments)
 
 
 def _unplanned(bench: Bench, words: str) -> Answer:
@@ -47,7 +49,30 @@ def _unplanned(bench: Bench, words: str) -> Answer:
     )
 
 
-def _changed(bench: Bench, words: str) -> Answer:
+def _outcomes(bench: Bench, arguments: Mapping[str, Any]) -> tuple[Outcome, ...]:
+    """What the model says of each review thread, journalled before anything follows from it.
+    Raises `OutcomesRefused`."""
+    revision = bench.contract.revision
+    given = outcomes_of(arguments.get("threads", ()), revision.threads if revision else ())
+    if given:
+        rows = [[one.thread, one.done, one.why] for one in given]
+        bench.note(Kept.NOTE, {"conversation": bench.talk.conversation, "outcomes": rows})
+    return given
+
+
+def _changed(bench: Bench, words: str, arguments: Mapping[str, Any]) -> Answer:
+    try:
+        outcomes = _outcomes(bench, arguments)
+    except OutcomesRefused as wrong:
+        return refused(f"Not finished: {wrong}")
+    missing = _missing(bench, outcomes)
+    if missing and "threads" not in bench.talk.hinted:
+        return Answer(
+            f"Not finished yet: say in `threads` what became of {missing}, done or declined with "
+            "the reason. Then call `finish` again.",
+            error=True,
+            effect={"hint": "threads"},
+        )
     candidate = bench.candidate
     if candidate is None or candidate.tree == bench.base:
         raise Halt(
@@ -60,6 +85,14 @@ def _changed(bench: Bench, words: str) -> Answer:
     if bench.run.attempts and bench.run.attempts[-1].tree == candidate.tree:
         return _unrepaired(bench, words)
     return _over(Signal.DONE, words, "The change is complete; the required checks run now.")
+
+
+def _missing(bench: Bench, given: Sequence[Outcome]) -> str:
+    """Threads that no outcome was given for, in this call or an earlier one."""
+    revision = bench.contract.revision
+    known = {one.thread for one in (*bench.tally.outcomes, *given)}
+    threads = revision.threads if revision is not None else ()
+    return ", ".join(one.id for one in threads if one.id not in known)
 
 
 def _unrepaired(bench: Bench, words: str) -> Answer:

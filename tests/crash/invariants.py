@@ -1,0 +1,228 @@
+"""The one checker: what must hold after every fault, whatever the fault was.
+
+The invariants are those of the threat page, by their names:
+I1 each event has one run, and the run has ended and said so; I2 at most one branch and one pull
+request, only forward; I3 the published tree is the checked tree is the signed tree; I4 no recorded
+reply is paid again, and faults of the infrastructure cost no attempt and no budget; I5 no container
+and no token past the run; I6 what people see names the true end; I7 no secret anywhere it should
+not be. Beside them: the journal's chain is whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from app.domain.evidence import Result
+from app.domain.record import Kept
+from app.domain.run import Run
+from app.domain.state import ENDS, State
+from tests.crash.town import Town
+from worker.attest.signing import Signer
+from worker.attest.verify import NotVerified, public_key, subjects, verify
+from worker.store.ledger import Ledger
+
+TOKEN = b"ghs_"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the fault itself allows: `lost` requests to the model beyond one repeated one, `orphan`
+    tokens whose answer nobody got. Where a call's fate is `unknown`, the operator's cap of the day
+    counts its worst case; the run's own budget never does."""
+
+    lost: int = 0
+    orphans: int = 0
+    partial: bool = False  # a broken stream's own price is charged
+    quarantined: bool = False
+    unknown: bool = False  # a call was about to be sent, and nobody knows whether it was
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How the story ends without a fault, as measured by a clean run of this very world."""
+
+    state: State
+    result: Result | None
+    reason: str
+    pulls: int
+    labels: frozenset[str]
+    comments: int
+    turns: int
+    repairs: int
+    calls: int
+    dollars: int
+    tree: str
+
+
+def expected(town: Town, name: str) -> Expected:
+    """Read off a clean run."""
+    (run,) = town.ledger.runs(9)
+    labels = {one["name"] for one in town.hub.issue(name, run.issue)["labels"]}
+    return Expected(
+        state=run.state,
+        result=run.verdict.result if run.verdict else None,
+        reason=str(run.halt.reason) if run.halt else "",
+        pulls=len(town.hub.pulls(name)) - _others(town, name),
+        labels=frozenset(labels),
+        comments=len(town.hub.comments(name, run.issue)),
+        turns=run.spend.turns,
+        repairs=run.spend.repairs,
+        calls=run.spend.calls,
+        dollars=run.spend.dollars,
+        tree=run.candidate.tree if run.candidate else "",
+    )
+
+
+def broken(town: Town, name: str, wanted: Expected, told: Told, log: Path) -> list[str]:
+    """Every invariant that does not hold, in words; [] when all do."""
+    ledger = town.ledger
+    runs = ledger.runs(9)
+    if len(runs) != 1:
+        return [f"I1: {len(runs)} runs of one event"]
+    run = runs[0]
+    if told.quarantined:
+        wanted = replace(wanted, state=run.state, result=None, reason="quarantined", tree="")
+    found = [*_ended(ledger, run, wanted)]
+    if not found:
+        found += _github(town, name, run, wanted, told)
+        found += _evidence(town, ledger, run)
+    found += _money(town, ledger, run, wanted, told)
+    found += _leftovers(town, ledger, run, told)
+    found += _secrets(town, log)
+    fault = ledger.journal_fault(run.id)
+    return [*found, f"journal: {fault}"] if fault else found
+
+
+def _ended(ledger: Ledger, run: Run, wanted: Expected) -> Iterable[str]:
+    reason = str(run.halt.reason) if run.halt else ""
+    result = run.verdict.result if run.verdict else None
+    if run.state not in ENDS or not run.explained or ledger.runs_without_end():
+        yield f"I1: the run has not ended: {run.state}, explained {run.explained}, {run.wait}"
+    elif (run.state, reason) != (wanted.state, wanted.reason):
+        yield f"I1: it ended {run.state} ({run.halt}), not {wanted.state} ({wanted.reason})"
+    elif wanted.result is not None and result is not wanted.result:
+        wall = run.verdict.wall if run.verdict else ""
+        yield f"I1: its verdict is {result} ({wall}), not {wanted.result}"
+    if ledger.unhandled_events(1):
+        yield "I1: an event has no outcome"
+
+
+def _others(town: Town, name: str) -> int:
+    """Pull requests that people opened themselves."""
+    return sum(not pull["user"]["login"].endswith("[bot]") for pull in town.hub.pulls(name))
+
+
+def _github(town: Town, name: str, run: Run, wanted: Expected, told: Told) -> Iterable[str]:
+    hub = town.hub
+    pulls = [one for one in hub.pulls(name) if one["user"]["login"].endswith("[bot]")]
+    refs = {ref: sha for ref, sha in hub.refs(name).items() if "agent/" in ref}
+    if told.quarantined:
+        if len(pulls) > 1 or len(refs) > 1:
+            yield f"I2: {len(pulls)} pull requests, {len(refs)} branches"
+    elif len(pulls) != wanted.pulls or len(refs) != wanted.pulls:
+        yield f"I2: {len(pulls)} pull requests and {len(refs)} branches, not {wanted.pulls}"
+    if any(one["head"]["sha"] not in refs.values() for one in pulls):
+        yield "I2: the pull request shows another head than the branch"
+    comments = hub.comments(name, run.issue)
+    sticky = [one for one in comments if "patchwarrant:status" in one["body"]]
+    endings = [one for one in comments if "patchwarrant:ending" in one["body"]]
+    if len(sticky) > 1 or len(endings) > 1:
+        yield f"I6: {len(sticky)} sticky comments, {len(endings)} endings"
+    if not told.quarantined and len(comments) != wanted.comments:
+        yield f"I6: {len(comments)} comments, not {wanted.comments}"
+    labels = frozenset(one["name"] for one in hub.issue(name, run.issue)["labels"])
+    if labels != (frozenset({"agent:failed"}) if told.quarantined else wanted.labels):
+        yield f"I6: the labels are {sorted(labels)}, not {sorted(wanted.labels)}"
+    for one in sticky:
+        if run.publication.pull and f"#{run.publication.pull}" not in one["body"]:
+            yield "I6: the sticky comment does not name the pull request"
+
+
+def _evidence(town: Town, ledger: Ledger, run: Run) -> Iterable[str]:
+    commit = run.publication.commit
+    if run.state is not State.COMPLETE or not commit:
+        return
+    name = run.repository.full_name
+    checks = [
+        one for one in town.hub.check_runs(name, commit) if one["name"] == "patchwarrant/evidence"
+    ]
+    if len(checks) != 1 or checks[0]["id"] != run.publication.check_run:
+        yield f"I2: {len(checks)} check runs of evidence"
+    statement = ledger.intent(run.id, "statement") or {}
+    try:
+        envelope = json.loads(ledger.artifact(str(statement.get("envelope", ""))))
+        key = public_key(Signer.load(town.place.signing_key).public_pem)
+        tree, signed = subjects(verify(envelope, key))
+    except (NotVerified, KeyError, ValueError) as amiss:
+        yield f"I3: the statement is not verified: {amiss}"
+        return
+    really = _tree(town, name, commit)
+    local = run.candidate.tree if run.candidate else ""
+    if not tree == really == local or signed != commit:
+        yield f"I3: trees {tree} (signed), {really} (published), {local} (checked); {signed}"
+
+
+def _tree(town: Town, name: str, commit: str) -> str:
+    """The tree of a commit, by git itself in the stand-in's bare repository."""
+    import subprocess
+
+    bare = town.folder / "github" / f"{name}.git"
+    words = ["git", "--git-dir", str(bare), "rev-parse", f"{commit}^{{tree}}"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _money(town: Town, ledger: Ledger, run: Run, wanted: Expected, told: Told) -> Iterable[str]:
+    kept = [e for e in ledger.journal(run.id) if e.kind is Kept.MODEL]
+    journalled = sum(int(e.data["dollars"]) for e in kept)
+    whole = [e for e in kept if "failed" not in e.data]
+    if run.spend.dollars != journalled:
+        yield f"I4: {run.spend.dollars} are charged, {journalled} journalled"
+    asked = len(town.model.requests())
+    if asked > len(whole) + 1 + told.lost:
+        yield f"I4: the model was asked {asked} times for {len(whole)} recorded replies"
+    left = ledger.spent_today() - journalled
+    if left < 0 or (left and not told.unknown):
+        yield f"I4: the day's account says {ledger.spent_today()}, the journal {journalled}"
+    if told.quarantined:
+        return
+    turns = (run.spend.turns, run.spend.repairs, len(whole))
+    if turns != (wanted.turns, wanted.repairs, wanted.calls):
+        yield f"I4: turns, repairs, calls are {turns}, without the fault they are other"
+    if run.spend.dollars != wanted.dollars and not told.partial:
+        yield f"I4: {run.spend.dollars} micro-dollars, without the fault {wanted.dollars}"
+
+
+def _leftovers(town: Town, ledger: Ledger, run: Run, told: Told) -> Iterable[str]:
+    name = run.repository.full_name
+    alive = [one for one in town.hub.tokens() if one["alive"] and _of(one, name)]
+    if len(alive) > told.orphans:
+        yield f"I5: {len(alive)} live tokens: {[one['permissions'] for one in alive]}"
+    if ledger.tokens():
+        yield f"I5: tokens on the shelf: {[one.name for one in ledger.tokens()]}"
+    state = town.boxes.state()
+    if state["boxes"] or state["live"]:
+        yield f"I5: boxes {state['boxes']}, checks {state['live']}"
+    row = ledger.row(run.id)
+    if row is not None and (row.lease or row.owner):
+        yield f"I5: the lease is still {row.owner}'s"
+
+
+def _of(token: dict[str, Any], name: str) -> bool:
+    names = (one["full_name"] if isinstance(one, dict) else one for one in token["repositories"])
+    return name in names
+
+
+def _secrets(town: Town, log: Path) -> Iterable[str]:
+    """I7: no key and no token in the ledger or in what the processes said."""
+    texts = {"the log": log.read_bytes()}
+    with town.redis.client() as client:
+        for key in client.scan_iter(count=1_000):
+            texts[f"ledger:{key.decode()}"] = key + b" " + (client.dump(key) or b"")
+    wanted = [one.encode() for one in town.secrets] + [TOKEN]
+    for where, text in texts.items():
+        if any(one in text for one in wanted):
+            yield f"I7: a secret in {where}"

@@ -1,0 +1,86 @@
+"""Rows about approvals: which Changes are looked at and when again, one looker each, who pushed.
+
+A sorted set holds every Change whose pull request is open with the time (Redis ms) of its next
+look; an event sets that time to now, and a look sets it on only if no event came meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.domain import record, scripts
+from app.domain.event import Person
+from worker.store import codec
+from worker.store.calls import Calls
+
+KEPT = 30 * 86_400  # seconds that rows of a Change are kept after its last look
+
+
+class Approvals:
+    """All rows about approvals. Every method may raise `Unavailable`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+
+    def enrol(self, repository: int, change: str, at: int) -> None:
+        """Look at a Change from now on; one that is looked at already keeps its time."""
+        self.calls.command("SADD", record.approvals_of_key(repository), change)
+        self.calls.command("ZADD", record.APPROVALS, "NX", at, change)
+
+    def mark(self, repository: int, change: str, now: int) -> None:
+        """Something happened: the next look is due."""
+        self.calls.command("SADD", record.approvals_of_key(repository), change)
+        self.calls.command("ZADD", record.APPROVALS, now, change)
+
+    def of(self, repository: int) -> list[str]:
+        """The Changes of a repository that are looked at."""
+        found = self.calls.command("SMEMBERS", record.approvals_of_key(repository))
+        return sorted(change.decode() for change in found)
+
+    def due(self, now: int, limit: int) -> list[str]:
+        """Changes whose look is due, longest first."""
+        words = (record.APPROVALS, "-inf", now, "LIMIT", 0, limit)
+        return [change.decode() for change in self.calls.command("ZRANGEBYSCORE", *words)]
+
+    def settle(self, change: str, was: int, following: int) -> bool:
+        """Set the next look, if nothing happened since it was set to `was`; else False."""
+        words = (change, was, following)
+        return bool(self.calls.script(scripts.SETTLE_LOOK, (record.APPROVALS,), words))
+
+    def set(self, change: str, at: int) -> None:
+        """The next look, whatever was set before; a Change that is not looked at stays so."""
+        self.calls.command("ZADD", record.APPROVALS, "XX", at, change)
+
+    def drop(self, repository: int, change: str) -> None:
+        """Its pull request is closed: nobody looks again."""
+        self.calls.command("ZREM", record.APPROVALS, change)
+        self.calls.command("SREM", record.approvals_of_key(repository), change)
+
+    def lock(self, change: str, owner: str, ms: int) -> bool:
+        """True when `owner` is the one that looks, for `ms` more."""
+        keys = (record.approval_lock_key(change),)
+        return bool(self.calls.script(scripts.LEAD, keys, (owner, ms)))
+
+    def unlock(self, change: str, owner: str) -> None:
+        self.calls.script(scripts.UNLOCK, (record.approval_lock_key(change),), (owner,))
+
+    def pushed(self, change: str, person: Person) -> None:
+        """Remember who pushed, as a signed event said; it can only keep somebody from approving."""
+        key = record.pushers_key(change)
+        self.calls.command("HSET", key, str(person.id), person.login)
+        self.calls.command("EXPIRE", key, 365 * 86_400)
+
+    def pushers(self, change: str) -> tuple[Person, ...]:
+        found = self.calls.command("HGETALL", record.pushers_key(change))
+        if isinstance(found, list):
+            found = dict(zip(found[::2], found[1::2], strict=True))
+        return tuple(Person(int(i), login.decode()) for i, login in sorted(found.items()))
+
+    def shown(self, change: str) -> dict[str, Any]:
+        """What was written last, or is about to be: head, conclusion, seal, check, done; {}."""
+        found = self.calls.command("GET", record.approval_key(change))
+        return {} if found is None else codec.mapping(found)
+
+    def show(self, change: str, data: Mapping[str, Any]) -> None:
+        self.calls.command("SET", record.approval_key(change), codec.encode(data), "EX", KEPT)

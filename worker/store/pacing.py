@@ -1,0 +1,56 @@
+"""Pacing to write, one row for each installation: shared by all processes, on Redis' time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from app.domain import record, scripts
+from worker.store.calls import Calls
+
+
+class Turn(NamedTuple):
+    """`wait` ms until the write may be sent; or, with a reason in `no` (`limited`, `full` or
+    `queue`), ms until it is worth asking again. `why` is what GitHub said."""
+
+    no: str
+    wait: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """`gap` is ms between two writes of one installation, `longest` the ms that anybody waits for
+    a turn without giving up its worker, `hourly` the writes an hour (0: any number)."""
+
+    calls: Calls
+    gap: int
+    longest: int
+    hourly: int = 0
+
+    def take(self, installation: int) -> Turn:
+        """The next turn, taken; or none, and nothing is taken."""
+        keys, words = (record.pace_key(installation),), (self.gap, self.longest, self.hourly)
+        no, when, why = (
+            p.decode(errors="replace") for p in self._script(scripts.PACE, keys, words)
+        )
+        return Turn("", int(when)) if not no else Turn(no, int(when) - self._now(), why)
+
+    def limited(self, installation: int) -> Turn:
+        """`limited` while GitHub limits the installation, else a turn without a wait."""
+        found = self.calls.command("HMGET", record.pace_key(installation), "until", "why")
+        left = int(found[0] or 0) - self._now() if found[0] else 0
+        return Turn("limited", left, (found[1] or b"").decode()) if left > 0 else Turn("", 0)
+
+    def limit(self, installation: int, ms: int, said: bool, why: str) -> None:
+        """GitHub limits the installation for `ms`; `said` is whether it told so itself."""
+        keys = (record.pace_key(installation),)
+        self._script(scripts.LIMIT, keys, (ms, int(said), why))
+
+    def _script(self, lua: str, keys: tuple[str, ...], words: tuple[int | str, ...]) -> list[bytes]:
+        answer: list[bytes] = self.calls.script(lua, keys, words)
+        return answer
+
+    def _now(self) -> int:
+        seconds, micro = self.calls.command("TIME")
+        return int(seconds) * 1000 + int(micro) // 1000
