@@ -39,6 +39,7 @@ from worker.sandbox.seccomp import OPTION as SECCOMP
 MEMORY = 1024 * MIB  # of one service, its files in memory included
 STORE = 512 * MIB  # of each folder that it may write to, all within its memory
 INODES = 100_000
+NAMES = "ExtraHosts"  # of the option that makes a service's name lead to loopback
 PIDS = 512
 ULIMITS = {"nofile": 4096, "core": 0, "fsize": STORE, "memlock": 65536, "msgqueue": 0}
 WRITABLE = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - besides the volumes that its image declares
@@ -75,17 +76,17 @@ class Wanted:
 
 
 def host_options(
-    network: str, memory: int, user: int, stores: tuple[str, ...] = ()
+    network: str, memory: int, user: int, runtime: str, stores: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """The `HostConfig` of every container of this file, all of it; `stores` are written to."""
     owned = f"rw,nosuid,nodev,size={STORE},nr_inodes={INODES},uid={user},gid={GROUP},mode=0700"
     return {
+        "Runtime": runtime,
         "NetworkMode": network,
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges:true", SECCOMP],
         "Privileged": False,
         "ReadonlyRootfs": True,
-        "Tmpfs": {place: owned for place in stores},
         "Ulimits": [{"Name": name, "Soft": n, "Hard": n} for name, n in sorted(ULIMITS.items())],
         "ShmSize": 64 * MIB,
         "PidsLimit": PIDS,
@@ -100,6 +101,7 @@ def host_options(
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
         "AutoRemove": False,
         "PublishAllPorts": False,
+        **({"Tmpfs": dict.fromkeys(stores, owned)} if stores else {}),
     }
 
 
@@ -122,9 +124,8 @@ def beside(
         LABEL_DEADLINE: str(int(maker.clock() + longest)),
     }
     with ExitStack() as gone:
-        owner = _started(
-            maker.engine, gone, lambda user: _waiter(image, services, int(longest), labels, user)
-        )
+        waiter = partial(_waiter, image, services, int(longest), labels, maker.runtime)
+        owner = _started(maker.engine, gone, waiter)
         network = f"container:{owner}"
         for one in services:
             made = _started(maker.engine, gone, partial(_service, maker, one, network, labels))
@@ -156,12 +157,15 @@ def weaker(
 ) -> list[str]:
     """What the engine made differently from what was asked for, a sentence each."""
     host, config = inspected.get("HostConfig") or {}, inspected.get("Config") or {}
-    wrong = differs(asked["HostConfig"], host, swap_limit=swap_limit)
+    wanted = {key: value for key, value in asked["HostConfig"].items() if key != NAMES}
+    wrong = differs(wanted, host, swap_limit=swap_limit)
     wrong += [
         f"{key} should be empty and is {host[key]!r}"
-        for key in EMPTY_HOST
-        if host.get(key) and key not in asked["HostConfig"]
+        for key in (*EMPTY_HOST, "Tmpfs")
+        if key != NAMES and host.get(key) and key not in wanted
     ]
+    if (host.get(NAMES) or []) != asked["HostConfig"].get(NAMES, []):
+        wrong.append(f"{NAMES} should be the services' names and is {host.get(NAMES)!r}")
     if config.get("User") != asked["User"]:
         wrong.append(f"User should be {asked['User']} and is {config.get('User')!r}")
     if inspected.get("Mounts"):
@@ -170,11 +174,16 @@ def weaker(
 
 
 def _waiter(
-    image: str, services: list[Wanted], seconds: int, labels: Mapping[str, str], user: int
+    image: str,
+    services: list[Wanted],
+    seconds: int,
+    labels: Mapping[str, str],
+    runtime: str,
+    user: int,
 ) -> dict[str, Any]:
     options = {
-        **host_options(NO_NETWORK, 64 * MIB, user),
-        "ExtraHosts": [f"{one.name}:127.0.0.1" for one in services],
+        **host_options(NO_NETWORK, 64 * MIB, user, runtime),
+        NAMES: [f"{one.name}:127.0.0.1" for one in services],
         "LogConfig": {"Type": "none", "Config": {}},
     }
     return {
@@ -194,7 +203,7 @@ def _service(
     maker: Maker, one: Wanted, network: str, labels: Mapping[str, str], user: int
 ) -> dict[str, Any]:
     options = {
-        **host_options(network, MEMORY, user, stores_of(maker, one.image)),
+        **host_options(network, MEMORY, user, maker.runtime, stores_of(maker, one.image)),
         "LogConfig": {"Type": "json-file", "Config": {"max-size": "1m", "max-file": "1"}},
     }
     entry = {"Entrypoint": list(one.entry), "Cmd": []} if one.entry else {}

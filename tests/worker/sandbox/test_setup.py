@@ -5,6 +5,7 @@ Nearly all run in seconds: steps need no tool that the default image lacks.
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import io
 import tarfile
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.errors import Halt, Missing, Refused
+from app.domain.errors import Halt, Missing, Refused, Unavailable
 from app.domain.setup import SetupPlan, Step
 from tests.worker.sandbox.running import engine_or_skip, look, ours, sh, tar_of
 from tests.worker.sandbox.setting_up import role
@@ -174,6 +175,28 @@ def test_bounds_end_a_set_up_with_their_number(
     assert (made.image, made.error) == ("", said)
     assert time.monotonic() - began < 60
     assert ours("setup-9") == []
+
+
+def test_a_flooding_set_up_does_not_hold_the_end_of_the_role(tmp_path: Path) -> None:
+    engine_or_skip()
+    with contextlib.ExitStack() as stack:
+        own = stack.enter_context(role(tmp_path))
+        flood = plan("timeout 300 yes", files=(("end", b"of the role"),))
+        beside = threading.Thread(target=_ended_by_us, args=(own, own.image("")[0], flood))
+        beside.start()
+        end = time.monotonic() + 60
+        while not ours("setup-20", 0) and time.monotonic() < end:
+            time.sleep(0.1)
+        leaving = time.monotonic()
+        stack.close()  # closes the client and sends SIGTERM
+        assert time.monotonic() - leaving < 30
+        beside.join(30)
+    assert ours("setup-20") == []
+
+
+def _ended_by_us(own: SandboxClient, image: str, wanted: SetupPlan) -> None:
+    with contextlib.suppress(Refused, Unavailable, Missing, RuntimeError):
+        own.set_up("setup-20", image, wanted, look)
 
 
 def test_nothing_of_the_set_up_itself_stays_in_the_image(client: SandboxClient, image: str) -> None:

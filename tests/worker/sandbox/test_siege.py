@@ -30,7 +30,7 @@ from tests.worker.sandbox.running import (
     tar_of,
 )
 from worker.runner.boxes import SandboxClient
-from worker.sandbox import folders
+from worker.sandbox import folders, services
 from worker.sandbox.cell import _unanswered
 from worker.sandbox.container import Ending
 from worker.sandbox.engine import Users
@@ -158,6 +158,43 @@ def test_a_user_is_handed_out_once_at_a_time() -> None:
         users.take()
     users.give(10)
     assert users.take() == 10
+
+
+# -- services -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("HostConfig", "CapDrop", []),
+        ("HostConfig", "ReadonlyRootfs", False),
+        ("HostConfig", "SecurityOpt", ["no-new-privileges:true"]),
+        ("HostConfig", "Ulimits", []),
+        ("HostConfig", "Tmpfs", {}),
+        ("HostConfig", "Runtime", "other"),
+        ("HostConfig", "ExtraHosts", ["x:192.0.2.1"]),
+        ("HostConfig", "CapAdd", ["SETUID"]),
+        ("HostConfig", "Binds", ["/:/host"]),
+        ("Config", "User", "0:0"),
+    ],
+)
+def test_a_service_that_the_engine_makes_weaker_is_noticed(
+    part: str, key: str, value: object
+) -> None:
+    options = services.host_options("none", MIB, 60_600, "runc", ("/data",))
+    asked = {"User": "60600:65534", "HostConfig": options}
+    made = {"HostConfig": dict(options), "Config": {"User": "60600:65534"}}
+    assert services.weaker(made, asked, swap_limit=True) == []
+    made[part][key] = value
+    (said,) = services.weaker(made, asked, swap_limit=True)
+    assert said.startswith(key)
+    waiter = services.host_options("none", MIB, 60_600, "runc")
+    bare = {"HostConfig": {**waiter, "Tmpfs": None, "ExtraHosts": ["a:127.0.0.1"]}}
+    named = {"User": "", "HostConfig": {**waiter, "ExtraHosts": ["a:127.0.0.1"]}}
+    bare["Config"] = {"User": ""}
+    assert services.weaker(bare, named, swap_limit=True) == []
+    mounted = {**made, "Mounts": [{"Type": "volume"}]}
+    assert any(one.startswith("Mounts") for one in services.weaker(mounted, asked, swap_limit=True))
 
 
 # -- callers --------------------------------------------------------------------------------------
