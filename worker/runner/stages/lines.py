@@ -40,7 +40,7 @@ def secrets_in(
     """(path, kind) of what looks like a secret in the added lines, or is one of ours."""
     for delta in deltas:
         lines = [text for _, text in added(kit, old, new, delta)]
-        yield from ((delta.path, kind) for kind in secret_kinds(lines))
+        yield from ((delta.path, kind) for kind in secret_kinds((delta.path, *lines)))
         if kit.knows("\n".join((delta.path, *lines))):
             yield delta.path, OWN
 
