@@ -14,7 +14,7 @@ from app.domain.check import CheckResult, Standing
 from app.domain.edit import Delta
 from app.domain.evidence import Finding, Holds, Result
 from app.domain.redact import without_secrets
-from app.domain.report_parts import results_of, seconds
+from app.domain.report_parts import deciding_paths, results_of, seconds
 from app.domain.run import Run
 from app.domain.text import reveal
 
@@ -81,9 +81,10 @@ def report(run: Run, deltas: Sequence[Delta]) -> RenderableType:
     parts: list[RenderableType] = [_checks(run)]
     parts += [part for part in (_tests(run), _failures(run), _files(deltas)) if part is not None]
     if run.verdict is not None:
-        look = _open(run.verdict.findings)
+        look = [_finding(one) for one in _open(run.verdict.findings)]
+        look += [_paths(words, paths) for words, paths in deciding_paths(run, deltas)]
         if look:
-            parts.append(_block("look at", [_finding(one) for one in look]))
+            parts.append(_block("look at", look))
         parts.append(_verdict(run))
     return Group(*parts)
 
@@ -220,6 +221,11 @@ def _finding(one: Finding) -> RenderableType:
     if len(one.exhibits) > IDS:
         said.append(Text(f"  … and {len(one.exhibits) - IDS:,} more", style="dim"))
     return Group(*said)
+
+
+def _paths(words: str, paths: Sequence[str]) -> RenderableType:
+    """Changed paths that decide about the change, a kind."""
+    return _finding(Finding(words, Holds.UNKNOWN, tuple(paths)))
 
 
 def _verdict(run: Run) -> RenderableType:
