@@ -22,7 +22,7 @@ class Reader(Protocol):
 @dataclass(frozen=True)
 class SetupSettings:
     """`hosts` besides the usual registries, `certificates` as PEM bytes, `environment` for the
-    builder alone; `memory` and `disk` in bytes."""
+    builder alone; names may lead into `networks`; `memory` and `disk` in bytes."""
 
     on: bool = True
     hosts: tuple[str, ...] = ()
@@ -32,6 +32,7 @@ class SetupSettings:
     seconds: int = 1800
     memory: int = 4 << 30
     disk: int = 8 << 30
+    networks: tuple[str, ...] = ()
 
 
 def setup(door: Reader) -> SetupSettings:
@@ -45,6 +46,7 @@ def setup(door: Reader) -> SetupSettings:
         seconds=int(door.number("PATCHWARRANT_SETUP_SECONDS", 1800)),
         memory=int(door.number("PATCHWARRANT_SETUP_MEMORY_MIB", 4096)) << 20,
         disk=int(door.number("PATCHWARRANT_SETUP_DISK_MIB", 8192)) << 20,
+        networks=tuple(door.text("PATCHWARRANT_SETUP_NETWORKS", "").replace(",", " ").split()),
     )
 
 

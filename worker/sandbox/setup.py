@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess  # noqa: TID251 - the proxy is a process of its own
@@ -27,57 +26,23 @@ from typing import Any
 
 from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.setup import HOME, SetupOutcome, SetupPlan
-from worker.sandbox.allow_list import HOST
 from worker.sandbox.cell import Maker
 from worker.sandbox.engine import Engine
-from worker.sandbox.profile import GIB, LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
+from worker.sandbox.profile import LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
 from worker.sandbox.setup_engine import Bounds, Builder, Ended, builder, image_labels, profile
+from worker.sandbox.setup_hosts import Hosts, listed
+from worker.sandbox.setup_rules import SetupRules
 
 REPOSITORY = "patchwarrant-setup"
 LABEL_SETUP = "patchwarrant.setup"
 LABEL_BASE = "patchwarrant.base"
 LABEL_PLACES = "patchwarrant.environment"
-REGISTRIES = Path(__file__).with_name("recipe") / "registries.json"
 PROGRAM = Path(__file__).with_name("setup_program.py").read_text(encoding="utf-8")
 MARK = b"patchwarrant-setup:"
 LOG_HALF = 256 << 10  # bytes kept of a log's head, and of its tail
 PROXY_START, PROXY_END = 30.0, 3.0  # seconds
 ENDING = 600  # seconds that a builder may live on, for the commit, before the keeper takes it
 Say = Callable[[str], None]
-_URL = re.compile(r"https?://(?P<secret>[^/@\s]*@)?(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)")
-
-
-@dataclass(frozen=True)
-class SetupRules:
-    """The operator's word on set-ups.
-
-    `hosts` are let through besides the usual registries, and are those that a repository's `egress`
-    may name (`*`: any name); `certificates` is a PEM bundle for the builder alone; `environment`
-    holds mirror settings for the builder alone; `shared` lets installations use each other's
-    images. `seconds`, `memory` and `disk` bound one builder, `at_once` their number.
-    """
-
-    on: bool = True
-    hosts: tuple[str, ...] = ()
-    certificates: bytes = b""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    shared: bool = False
-    seconds: int = 1800
-    memory: int = 4 * GIB
-    disk: int = 8 * GIB
-    at_once: int = 2
-
-    def __post_init__(self) -> None:
-        for name, value in self.environment.items():
-            found = _URL.search(value)
-            if found and found["secret"]:
-                raise Refused(
-                    f"the set-up's variable {name} holds a user name or password; set-ups get no "
-                    "credentials: use a mirror that needs none"
-                )
-        for host in self.hosts:
-            if host != "*" and not HOST.fullmatch(host):
-                raise Refused(f"{host!r} is no host name for set-ups")
 
 
 @dataclass
@@ -302,49 +267,6 @@ class Setups:
             title, status = json.loads(said["failed"])
             return f"{title} ended with {status}"
         return f"it ended with {code}"
-
-
-@dataclass
-class Hosts:
-    """The allow-list of one builder, in the file that the proxy reads."""
-
-    seen: Path
-    fixed: tuple[str, ...]
-    rules: SetupRules
-    asked: tuple[str, ...]
-    learned: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self._write()
-
-    def learn(self, told: str) -> None:
-        """What the clients in the image say that they are set to; addresses and ports are not
-        taken from there."""
-        with suppress(ValueError, TypeError):
-            names = [str(one).lower() for one in json.loads(told)]
-            fitting = [one for one in names if HOST.fullmatch(one) and ":" not in one]
-            self.learned = tuple(dict.fromkeys([*self.learned, *fitting]))[:200]
-        self._write()
-
-    def refused(self) -> tuple[str, ...]:
-        with suppress(OSError):
-            lines = (self.seen / "refused").read_text(encoding="utf-8", errors="replace").split()
-            return tuple(dict.fromkeys(lines))[:20]
-        return ()
-
-    def _write(self) -> None:
-        own = [one for one in self.rules.hosts if one != "*"]
-        mirrors = [m["host"] for v in self.rules.environment.values() for m in _URL.finditer(v)]
-        every = (*self.fixed, *own, *mirrors, *self.asked, *self.learned)
-        made = self.seen / "hosts.new"
-        made.write_text("\n".join(dict.fromkeys(every)) + "\n", encoding="utf-8")
-        made.replace(self.seen / "hosts")
-
-
-def listed(ecosystems: tuple[str, ...], table: Path = REGISTRIES) -> tuple[str, ...]:
-    """The usual registries of ecosystems whose clients cannot tell them."""
-    known: dict[str, list[str]] = json.loads(table.read_text(encoding="utf-8"))["hosts"]
-    return tuple(host for name in ecosystems for host in known.get(name, ()))
 
 
 def packed(plan: SetupPlan, rules: SetupRules) -> bytes:

@@ -29,7 +29,8 @@ from worker.sandbox.image import RECIPE, Images, ensure_default
 from worker.sandbox.leftover import DAY, Keep, Uses
 from worker.sandbox.profile import RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
-from worker.sandbox.setup import SetupRules, Setups, setup_made
+from worker.sandbox.setup import Setups, setup_made
+from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.tunnel import reached
 from worker.sandbox.versions import judge
 from worker.setup_settings import SetupSettings
@@ -256,7 +257,7 @@ def ceilings_of(read: settings.SandboxSettings) -> Ceilings:
 
 
 def rules_of(read: SetupSettings) -> SetupRules:
-    """Raises `Refused` for a mirror with credentials."""
+    """Raises `Refused` for a credential, and for what cannot be a host or a network."""
     return SetupRules(
         on=read.on,
         hosts=read.hosts,
@@ -266,6 +267,7 @@ def rules_of(read: SetupSettings) -> SetupRules:
         seconds=read.seconds,
         memory=read.memory,
         disk=read.disk,
+        networks=read.networks,
     )
 
 

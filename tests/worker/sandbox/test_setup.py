@@ -142,6 +142,31 @@ def test_a_step_cannot_widen_the_list_by_speaking_like_the_program(
     assert made.refused == ("elsewhere.example.org:80",)
 
 
+def test_the_repositorys_variables_and_files_say_nothing_about_the_list(
+    client: SandboxClient, image: str
+) -> None:
+    """Neither a client's settings nor a module that an interpreter would load in its place."""
+    evil = "https://evil.example.org/simple"
+    wanted = plan(
+        'cat /run/patchwarrant/hosts; test "$PIP_INDEX_URL" = "$GOPROXY"',
+        files=(
+            ("pip/__init__.py", b""),
+            ("pip/__main__.py", f"print({evil!r})".encode()),
+            ("sitecustomize.py", f"print({evil!r})".encode()),
+        ),
+        env={
+            "PYTHONPATH": "/workspace",
+            "PIP_INDEX_URL": evil,
+            "npm_config_registry": evil,
+            "GOPROXY": evil,
+        },
+    )
+    made = client.set_up("setup-15", image, wanted, look)
+    assert made.error == "", made.log.decode()
+    assert b"files.example.org" in made.log
+    assert b"evil" not in made.log
+
+
 def test_a_failing_step_ends_the_set_up_with_its_log_and_leaves_no_image(
     client: SandboxClient, image: str
 ) -> None:
