@@ -16,7 +16,6 @@ import subprocess  # noqa: TID251 - the proxy is a process of its own
 import sys
 import tarfile
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,12 +25,14 @@ from typing import Any
 
 from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.setup import HOME, SetupOutcome, SetupPlan
+from worker.sandbox.admission import Admission, Ask, Kind
 from worker.sandbox.cell import Maker
 from worker.sandbox.engine import Engine
-from worker.sandbox.profile import LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
+from worker.sandbox.profile import LABEL, LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
 from worker.sandbox.setup_engine import Bounds, Builder, Ended, builder, image_labels, profile
 from worker.sandbox.setup_hosts import Hosts, listed
 from worker.sandbox.setup_rules import SetupRules
+from worker.sandbox.turns import Turns
 
 REPOSITORY = "patchwarrant-setup"
 LABEL_SETUP = "patchwarrant.setup"
@@ -41,6 +42,7 @@ PROGRAM = Path(__file__).with_name("setup_program.py").read_text(encoding="utf-8
 MARK = b"patchwarrant-setup:"
 LOG_HALF = 256 << 10  # bytes kept of a log's head, and of its tail
 PROXY_START, PROXY_END = 30.0, 3.0  # seconds
+DISK_EVERY = 5.0  # seconds between looks at the engine's disk
 ENDING = 600  # seconds that a builder may live on, for the commit, before the keeper takes it
 Say = Callable[[str], None]
 
@@ -89,18 +91,17 @@ class Log:
 @dataclass
 class Setups:
     """Environments of one service. `prove` runs the self-test in a new image; `state` keeps logs;
-    `resolve` gives the id of a service's image within the operator's list."""
+    `resolve` gives the id of a service's image within the operator's list, `admission` says when a
+    builder may start, and `wait` for how many seconds one request waits for that."""
 
     maker: Maker
     rules: SetupRules
     state: Path
     prove: Callable[[str], None]
     resolve: Callable[[str], str]
-    locks: dict[str, threading.Lock] = field(default_factory=dict)
-    guard: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        self.slots = threading.BoundedSemaphore(self.rules.at_once)
+    admission: Admission
+    wait: float = 20.0
+    turns: Turns = field(default_factory=Turns)
 
     def make(
         self, run: str, base: str, scope: str, plan: SetupPlan, cancelled: Callable[[], bool]
@@ -134,11 +135,13 @@ class Setups:
         ]  # fmt: skip
         places = json.dumps({"links": list(plan.links), "services": services}, sort_keys=True)
         key = self.key(base, scope, plan, places)
-        with self._alone(key):
+        with self.turns.entered(key, self.wait, cancelled):
             if image := self._there(key):
                 made = SetupOutcome(image, key, 0, True, self._log(key))
             else:
-                with self._place():
+                self.maker.disk.check()
+                wish = Ask(Kind.SETUP, run, scope, self.rules.memory)
+                with self.admission.entered(wish, self.wait, cancelled):
                     made = self._built(run, base, key, plan, places, cancelled)
         if layer is None:
             return made
@@ -157,26 +160,10 @@ class Setups:
         told.append(profile(PROGRAM))
         return hashlib.sha256(json.dumps(told, separators=(",", ":")).encode()).hexdigest()
 
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        if not self.slots.acquire(blocking=False):
-            raise Unavailable("all places for set-ups are in use", 5.0)
-        try:
-            yield
-        finally:
-            self.slots.release()
-
     def _there(self, key: str) -> str:
         with suppress(Missing):
             return self.maker.engine.image_id(f"{REPOSITORY}:{key}")
         return ""
-
-    @contextmanager
-    def _alone(self, key: str) -> Iterator[None]:
-        with self.guard:
-            lock = self.locks.setdefault(key, threading.Lock())
-        with lock:
-            yield
 
     def _allowed(self, plan: SetupPlan) -> None:
         if "*" in self.rules.hosts:
@@ -194,9 +181,34 @@ class Setups:
                 )
 
     def _log(self, key: str) -> bytes:
+        path, now = self.state / f"{key}.log", self.maker.clock()
         with suppress(OSError):
-            return (self.state / f"{key}.log").read_bytes()
+            os.utime(path, (now, now))  # in use: it stays
+            return path.read_bytes()
         return b""
+
+    def forget(self, now: float, age: float) -> int:
+        """Remove the logs that nobody asked for within `age` seconds; how many."""
+        gone = 0
+        for path in self.state.glob("*.log"):
+            with suppress(OSError):
+                if now - path.stat().st_mtime > age:
+                    path.unlink()
+                    gone += 1
+        return gone
+
+    def _over(self, cancelled: Callable[[], bool]) -> Callable[[], bool]:
+        """`cancelled`, which also raises `Unavailable` when the disk gets short meanwhile."""
+        looked = time.monotonic()
+
+        def over() -> bool:
+            nonlocal looked
+            if time.monotonic() - looked > DISK_EVERY:
+                looked = time.monotonic()
+                self.maker.disk.check()
+            return cancelled()
+
+        return over
 
     def _built(
         self,
@@ -224,7 +236,7 @@ class Setups:
                 _proxy(seen),
                 builder(self.maker.engine, base, PROGRAM, bounds, str(seen), labels) as made,
             ):
-                error = self._ran(made, plan, hosts, log, cancelled)
+                error = self._ran(made, plan, hosts, log, self._over(cancelled))
                 if not error:
                     image = made.commit(REPOSITORY, key, _changes(base, key, plan, places))
             refused = hosts.refused()
@@ -305,6 +317,8 @@ def _changes(base: str, key: str, plan: SetupPlan, places: str) -> list[str]:
     lines += [f"ENV {name}={json.dumps(value)}" for name, value in sorted(plan.env.items())]
     for label, value in ((LABEL_SETUP, key), (LABEL_BASE, base), (LABEL_PLACES, places)):
         lines.append(f"LABEL {label}={json.dumps(value)}")
+    # The builder's own would make each container of this image one of the keeper's.
+    lines += [f'LABEL {one}=""' for one in (LABEL, LABEL_RUN, LABEL_OWNER, LABEL_DEADLINE)]
     return [line.replace("$", "\\$") for line in lines]
 
 
