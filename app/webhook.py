@@ -96,6 +96,12 @@ class _CheckRun(TypedDict):
     external_id: NotRequired[str | None]
 
 
+class _Changes(TypedDict):
+    """What an edit changed: only whether it was the base matters."""
+
+    base: NotRequired[_Anything | None]
+
+
 class _Told(TypedDict):
     """The parts of a body that we read; all else is skipped unread."""
 
@@ -110,6 +116,8 @@ class _Told(TypedDict):
     discussion: NotRequired[_Anything | None]
     review: NotRequired[_Comment | None]
     check_run: NotRequired[_CheckRun | None]
+    changes: NotRequired[_Changes | None]
+    ref: NotRequired[str | None]
     repositories_removed: NotRequired[list[_Installation | None] | None]
 
 

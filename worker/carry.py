@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from app.domain.errors import (
     Fault,
     Fenced,
     Halt,
     HaltRecord,
+    Handover,
     Limited,
     Park,
     Reason,
@@ -22,6 +23,7 @@ from app.domain.record import Kept
 from app.domain.repo_config import OnStop
 from app.domain.run import Run, Wait
 from app.domain.state import ENDS, OWNER, Role, Signal, State
+from worker.handover import ENDING, Ending
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 from worker.store.rows import Lease
@@ -69,6 +71,7 @@ class Carrier:
     owner: str
     lease_ms: int
     daily: int
+    ending: Ending = field(default_factory=lambda: ENDING)
 
     def carry(self, run_id: str) -> None:
         """Take the run's lease and move it until another role owns it, it waits or it ended.
@@ -80,7 +83,9 @@ class Carrier:
         if lease is None:
             return
         try:
-            with self.ledger.hold(lease, lease_ms=self.lease_ms, daily=self.daily) as hold:
+            with self.ledger.hold(
+                lease, lease_ms=self.lease_ms, daily=self.daily, leave=self.ending.now
+            ) as hold:
                 run = self._moves(lease, hold)
         except Fenced as gone:
             log.warning("run %s: %s", run_id, gone)
@@ -104,7 +109,12 @@ class Carrier:
             began = self.clock()
             try:
                 hold.look()
+                if self.ending.soon():
+                    raise Handover(f"run {run.id} is handed over in {run.state}")
                 moved = self._step(run, crew)
+            except Handover as leaving:
+                self._hand_over(lease, run, hold, leaving)
+                return run
             except Park as park:
                 if not self._too_long(run, park):
                     self._park(lease, run, park, hold)
@@ -146,6 +156,13 @@ class Carrier:
                 f"{type(fault).__name__} in {run.state}: {fault}",
                 "Label the issue again; if it happens again, the operator's log says more.",
             ) from fault
+
+    def _hand_over(self, lease: Lease, run: Run, hold: Hold, leaving: Handover) -> None:
+        """Let the run go, due at once; what its stage did so far is in the journal. No crash, no
+        attempt, no time of its budget."""
+        log.info("%s", leaving)
+        hold.note(Kept.NOTE, {"handover": run.state})
+        self.ledger.save(lease, run, due_ms=self.ledger.now(), release=True)
 
     def _too_long(self, run: Run, park: Park) -> bool:
         """Whether the run has waited in this state for as long as it may."""

@@ -7,15 +7,19 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
 
 from redis import Redis
 from rq import Queue, Worker
 from rq.exceptions import DuplicateJobError
 from rq.job import Job
 from rq.serializers import JSONSerializer
+from rq.worker import WorkerStatus
 
 from app.domain.record import JOB_RUN, QUEUE_DESK, QUEUE_RUNS
 from app.domain.state import Role
+from worker.handover import listen_for
 from worker.processes import die_with_parent
 
 QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
@@ -60,9 +64,21 @@ def job_name(wanted: str) -> str:
 
 
 class Listener(Worker):
-    """An RQ worker on one queue whose work-horse dies with it, and which dies with its parent."""
+    """An RQ worker on one queue whose work-horse dies with it, and which dies with its parent.
+
+    Told to end, it takes no more jobs and tells its work-horse to hand over what it carries."""
 
     parent = 0
+
+    def request_stop(self, signum: int, frame: FrameType | None) -> None:
+        if self.horse_pid and self.get_state() == WorkerStatus.BUSY:
+            with suppress(ProcessLookupError):
+                os.kill(self.horse_pid, signal.SIGUSR1)
+        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
+
+    def setup_work_horse_signals(self) -> None:
+        super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
+        listen_for(signal.SIGTERM)  # where the whole group is told
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(signal.SIGKILL, self.parent)
@@ -81,4 +97,5 @@ def listen(role: Role, connect: Callable[[], Redis]) -> None:
         maintenance_interval=30,
     )
     worker.parent = os.getpid()
+    listen_for(signal.SIGUSR1)  # before any work-horse, which inherits it
     worker.work(with_scheduler=False, logging_level="WARNING")

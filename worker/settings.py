@@ -426,6 +426,18 @@ def doctor(door: Door, *, needed: bool) -> DoctorSettings:
     return made
 
 
+def doctor_of(held: DeskSettings) -> DoctorSettings:
+    """The desk's own look, with what it holds."""
+    return DoctorSettings(
+        app_id=held.app_id,
+        app_key=held.app_key,
+        api_url=held.api_url,
+        owners=held.owners,
+        intake=held.intake,
+        signing_key=held.signing_key,
+    )
+
+
 def clock() -> float:
     """This host's clock, epoch seconds: for what runs without the ledger."""
     return time.time()

@@ -94,7 +94,7 @@ class Facts:
     away, `moved` the touched paths that the base changed since the evidence's base commit,
     `unclear` why that could not be found out, `shared` other open pull requests with this very
     head. `roles` are by account id; who is missing has none. `unknown` are commits on the branch,
-    not ours, that GitHub assigns to no account. `amiss` says what could not be read, and why.
+    not ours, of which nobody can say who pushed them. `amiss` says what could not be read, and why.
     """
 
     state: str
@@ -205,7 +205,7 @@ def _surroundings(facts: Facts) -> Standing | None:
         return Standing(
             Why.BASE_MOVED,
             f"The base moved on in files that the change touches ({_few(facts.moved)}), so the "
-            "evidence is outdated. Bring the base into the branch and have it checked again.",
+            "evidence is outdated. `/agent update` merges the base and checks that.",
         )
     if facts.shared:
         others = ", ".join(f"#{number}" for number in facts.shared[:SHOWN])
@@ -263,7 +263,7 @@ def _amiss(facts: Facts, review: Vote) -> Standing | None:
         return Standing(
             Why.TOOK_PART, f"The approval by {who} does not count: they {' and '.join(parts)}."
         )
-    if facts.unknown and BARRED[facts.mode] and not _known_pusher(facts.took):
+    if facts.unknown and BARRED[facts.mode]:
         return Standing(
             Why.UNKNOWN_AUTHOR,
             f"GitHub assigns a commit on the branch to no account ({_few(facts.unknown, 12)}), so "
@@ -272,12 +272,8 @@ def _amiss(facts: Facts, review: Vote) -> Standing | None:
     return None
 
 
-def _known_pusher(took: Iterable[Took]) -> bool:
-    return any(one.part is Part.PUSHED for one in took)
-
-
 def _may(facts: Facts, person: Person) -> bool:
-    return _person(person) and reaches((facts.roles or {}).get(person.id, "none"), facts.least)
+    return reaches((facts.roles or {}).get(person.id, "none"), facts.least)
 
 
 def _since(at: str, start: str) -> bool:

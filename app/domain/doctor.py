@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from app.domain.record import JournalEntry, Kept
+
 ADMIN = "an administrator of the repository: give a token of theirs with --token-env"
 OPERATOR = "the operator, with the App's id and key"
 
@@ -166,6 +168,18 @@ class Facts:
     owners: frozenset[str] | Unseen
     intake: str = "webhook"
     signing: str = ""
+
+
+NOTE = "doctor"  # a journal note with the summary, made when a run is admitted
+
+
+def noted(entries: Iterable[JournalEntry]) -> dict[str, Any] | None:
+    """The summary that a run's journal holds, None where the settings were not looked at."""
+    for entry in entries:
+        if entry.kind is Kept.NOTE and isinstance(entry.data.get(NOTE), dict):
+            found: dict[str, Any] = entry.data[NOTE]
+            return found
+    return None
 
 
 def holds(point: str, claim: str, found: str = "") -> Point:

@@ -3,6 +3,7 @@
 Stop                      nothing below is a bug; anything else is
 ├── Halt                  the run ends here; `reason` is one slug of `Reason`
 ├── Park                  the run waits without a worker; never charged to attempts or budget
+├── Handover              this process ends; the run goes on elsewhere, from its journal
 └── Fault                 an adapter could not do it; callers turn it into Halt or Park
     ├── Unavailable       the other side is away or overloaded: try later (`retry_after` seconds)
     │   └── Limited       it is well and said until when it wants to be left alone
@@ -111,6 +112,10 @@ class Park(Stop):
         self.waiting = waiting
         self.seconds = seconds
         self.note = note
+
+
+class Handover(Stop):
+    """This process was told to end: the run is let go, as it is, for another worker."""
 
 
 class Fault(Stop):

@@ -18,6 +18,7 @@ from app.domain.repo_config import CONFIG_PATH
 
 STARTS, ANSWERS, LOOKS, IGNORED, REFUSED = "starts", "answers", "looks", "ignored", "refused"
 ON_ISSUES = frozenset({Word.FIX, Word.PLAN, Word.EXPLAIN})
+ON_PULLS = frozenset({Word.VERIFY, Word.REVISE})
 PRESSED = "check_run.rerequested"
 EDITED = "issues.edited"
 
@@ -26,6 +27,8 @@ _DOES = {
     Word.PLAN: "a run that stops after its plan and asks",
     Word.EXPLAIN: "a run that only reads and answers",
     Word.VERIFY: "a run that checks this pull request as it is",
+    Word.REVISE: "a run that changes our pull request as is said, or it waits for the next one,",
+    Word.UPDATE: "a run that merges the base into our pull request and checks it",
     Word.RETRY: "the last request's run once more",
 }
 
@@ -72,10 +75,10 @@ def _nudge(event: Event) -> Foretold:
         return Foretold(LOOKS, words, event.key)
     return Foretold(
         LOOKS,
-        f"Nothing is started; {event.told} makes the desk read again what is true, and runs that "
-        "may not go on are ended.",
+        f"Nothing is started by it alone; {event.told} makes the desk read again what is true: "
+        "runs that may not go on are ended, approvals and pushes to our branches looked at anew.",
         event.key,
-        ("runs at work for this installation, repository or issue: what GitHub says of them now",),
+        ("runs and pull requests of ours that this is about: what GitHub says of them now",),
     )
 
 
@@ -122,7 +125,7 @@ def _said(event: Event, owners: frozenset[str] | None) -> Foretold:
 def _wrong_place(event: Event, word: Word) -> str:
     if event.pull and word in ON_ISSUES:
         return "it is said on an issue, and this is a pull request."
-    if not event.pull and word is Word.VERIFY:
+    if not event.pull and word in ON_PULLS:
         return "it is said on a pull request, and this is an issue."
     return ""
 

@@ -186,6 +186,11 @@ def approvals_of_key(repository: int) -> str:
     return f"pw:approvals-of:{repository}"
 
 
+def approvals_prefix() -> str:
+    """Before the repository in `approvals_of_key`."""
+    return "pw:approvals-of:"
+
+
 def approval_key(change: str) -> str:
     """What the check run about the approval of a Change says, as it was written last."""
     return f"pw:approval:{change}"

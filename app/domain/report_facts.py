@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.domain import doctor
 from app.domain.edit import Delta
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
@@ -32,7 +33,8 @@ class Facts:
     `key` the id of the key that signed, `envelope` the envelopes themselves, one a line, which go
     into the check run, `attached` the bundle as text, which goes there where it fits, `looks` what
     differs from the evidence before. Of a revision `since` is the delta against the previous head,
-    `lines` thread → what of it was changed.
+    `lines` thread → what of it was changed. `settings` is what the doctor said about the repository
+    when the run was admitted.
     """
 
     commit: str = ""
@@ -47,6 +49,7 @@ class Facts:
     since: Since | None = None
     lines: Mapping[str, str] = field(default_factory=dict)
     looks: TwoLooks | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kept_facts(
@@ -70,6 +73,7 @@ def kept_facts(
         attached=attach(fetch(bundle)) if bundle else "",
         since=_since(run, entries),
         lines=_lines(entries),
+        settings=doctor.noted(entries) or {},
     )
 
 

@@ -8,6 +8,7 @@ from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
 from app.domain.report_facts import FIRST_ROWS, LADDER, Facts, Sizes
 from app.domain.report_parts import RESULTS, SIGNS, check_table, names, short
+from app.domain.report_verify import unlabelled
 from app.domain.run import Run
 from app.domain.state import Kind, State
 from app.domain.told import mention
@@ -135,7 +136,7 @@ def ending_on_pull(run: Run, facts: Facts) -> str:
     who = mention(run.requester)
     parts = [f"<!-- patchwarrant:ending:{run.id} -->\n{who}{_said(run)}"]
     if run.halt is not None and run.state is State.HALTED:
-        parts.append(_why(run.halt))
+        parts.append(_why(run.halt, run.kind))
     elif facts.looks is not None:
         parts.append(delta(facts.looks, SIZES))
     parts.append(f"Run {code(run.id)}. No model took part.")
@@ -168,12 +169,13 @@ def _said(run: Run) -> str:
     )
 
 
-def _why(halt: HaltRecord) -> str:
+def _why(halt: HaltRecord, kind: Kind) -> str:
     parts = [f"**Reason:** {code(halt.reason)}  \n**What happened:** {inline(halt.message, 1_500)}"]
     if halt.details:
         parts.append(bullets([inline(one, 400) for one in halt.details], 40))
-    if halt.next_step:
-        parts.append(f"**What you can do:** {inline(halt.next_step, 1_500)}")
+    again = f"`/agent {'update' if kind is Kind.UPDATE else 'verify'}` tries again."
+    helps = inline(" ".join((unlabelled(halt.next_step), again)).strip(), 1_500)
+    parts.append(f"**What you can do:** {helps}")
     return "\n\n".join(parts)
 
 

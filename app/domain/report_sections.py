@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from app.domain.check import Failure, Standing
 from app.domain.ci import Ci
@@ -290,6 +292,8 @@ def _provenance(run: Run, facts: Facts) -> str:
         lines.append(
             f"configuration {code(source)} at base" if source else "no configuration file at base"
         )
+    if facts.settings:
+        lines.append(_settings(facts.settings))
     if snapshot is not None and snapshot.hints:
         read = ", ".join(f"{code(one.path)} ({short(one.blob)})" for one in snapshot.hints)
         lines.append(f"the model was shown the base's own {read}, as hints")
@@ -302,4 +306,14 @@ def _provenance(run: Run, facts: Facts) -> str:
             f"{code('patchwarrant/evidence')}. To see for yourself, without trusting this app: "
             f"{code('patchwarrant verify')} and this page's address"
         )
-    return bullets(lines, 9)
+    return bullets(lines, 10)
+
+
+def _settings(told: Mapping[str, Any]) -> str:
+    """What the doctor said about the repository's own fence and settings."""
+    amiss, unseen = (
+        ", ".join(code(str(one)) for one in told.get(name) or ()) for name in ("fails", "unseen")
+    )
+    said = f"of {told.get('points', 0)} settings of the repository "
+    said += f"these fail: {amiss}" if amiss else "none fails"
+    return said + (f"; not seen by the App: {unseen}" if unseen else "")

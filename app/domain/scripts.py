@@ -352,7 +352,8 @@ return {'ok', ''}
 # run holds, Change row, journal, event row, then further rows of the run; ARGV: run id, ms that it
 # is kept after its last entry, 1 to erase an installation's (its open pull request and what it left
 # for others count no longer), Change, event key, newest schema, prefixes of blobs, holders,
-# memories, runs and issues, then the rows of the Change. Answer: 1 when it is gone.
+# memories, runs and issues, the lists of Changes whose approval is looked at, that have comments
+# waiting, and by repository (a prefix), then the rows of the Change. Answer: 1 when it is gone.
 FORGET = (
     _NOW
     + """
@@ -389,7 +390,10 @@ for other in string.gmatch(c[4], '[^,]+') do
 end
 local issue = ARGV[11] .. c[6] .. ':' .. c[5]
 if redis.call('GET', issue) == ARGV[4] then redis.call('DEL', issue) end
-for i = 12, #ARGV do redis.call('DEL', ARGV[i]) end
+redis.call('ZREM', ARGV[12], ARGV[4])
+redis.call('SREM', ARGV[13], ARGV[4])
+redis.call('SREM', ARGV[14] .. c[6], ARGV[4])
+for i = 15, #ARGV do redis.call('DEL', ARGV[i]) end
 return 1
 """
 )

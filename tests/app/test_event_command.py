@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,18 @@ import pytest
 
 from app.cli import event as command
 from app.domain.event import Event
+from app.domain.triggers import digest_of, event_of
 from app.webhook import read_event
 from tests.app.domain.test_triggers import BODY, changed
 from tests.app.test_cli import HEAVY, ROOT, loaded, run
 from tests.shared_data import shared_dir
 
+PULL = {
+    "number": 3,
+    "updated_at": "2026-11-30T10:00:00Z",
+    "head": {"ref": "agent/issue-1-abc"},
+    "user": None,
+}
 GOOD = changed(issue__body="## Acceptance criteria\n- it adds up")
 
 
@@ -50,7 +58,7 @@ def test_what_is_ignored_is_exit_code_1(payload: Path) -> None:
     done = run(words(payload, name="issue_comment"))
     assert done.returncode == 1
     assert "only a new comment can be a command" in done.stdout
-    done = run(words(payload, name="push"))
+    done = run(words(payload, name="watch"))
     assert done.returncode == 1 and "Of all events only these are read: " in done.stdout
 
 
@@ -107,6 +115,54 @@ def test_every_real_payload_is_told_as_the_receiver_reads_it(
         found = read_event(entry["event"], file.read_bytes())
         assert (code == 0) is isinstance(found, Event), entry["file"]
         assert told["key"] == (found.key if isinstance(found, Event) else ""), entry["file"]
+
+
+def both(name: str, body: dict[str, Any]) -> tuple[object, object]:
+    """What the receiver's narrow reading gives, and what the whole body does, for the poller."""
+
+    def read(of: Callable[[], object]) -> object:
+        try:
+            return of()
+        except ValueError as error:
+            return str(error)
+
+    whole = read(lambda: event_of(name, body, lambda: digest_of(body)))
+    return read(lambda: read_event(name, json.dumps(body).encode())), whole
+
+
+def test_the_receiver_reads_all_parts_that_decide() -> None:
+    """Every real payload as the App's own, through the receiver and through the poller."""
+    folder = shared_dir() / "data/webhooks"
+    events = 0
+    for entry in json.loads((folder / "index.json").read_text()):
+        body = json.loads((folder / entry["file"]).read_text())
+        body["installation"] = {"id": 5}
+        narrow, whole = both(entry["event"], body)
+        assert narrow == whole, entry["file"]
+        events += isinstance(whole, Event)
+    assert events > 5
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("push", {"ref": "refs/heads/main"}),
+        ("push", {"ref": "refs/heads/agent/issue-1-x"}),
+        ("pull_request", {"action": "edited", "changes": {"base": {}}}),
+        ("pull_request", {"action": "edited", "changes": {"title": {}}}),
+        ("pull_request", {"action": "synchronize"}),
+    ],
+)
+def test_what_moves_a_branch_or_a_base_is_read_by_the_receiver(
+    name: str, body: dict[str, Any]
+) -> None:
+    whole = {
+        **{key: BODY[key] for key in ("repository", "installation", "sender")},
+        **({"pull_request": PULL} if name == "pull_request" else {}),
+        **body,
+    }
+    narrow, poller = both(name, whole)
+    assert narrow == poller and not isinstance(narrow, str)
 
 
 def test_a_real_payload_with_our_label_would_start(

@@ -8,6 +8,7 @@ import itertools
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,10 @@ from app.webhook import Webhook
 from tests.app.receiver import SECRET, headers
 from tests.fakes.github import FakeGitHub
 from tests.shared_data import shared_dir
+from worker.config_file import config_of
+from worker.desk.approval import ApprovalDesk
 from worker.desk.events import EventDesk, handle_event
+from worker.store.approvals import Approvals
 from worker.store.ledger import Ledger
 
 VARIANTS = 20_000
@@ -131,12 +135,17 @@ def run_through_the_desk(redis: Redis, events: list[Event]) -> None:
         owners=frozenset({event.repository.owner.casefold() for event in events}),
         read=hub.read,
     )
+    looks = ApprovalDesk(
+        ledger, Approvals(ledger.calls), hub.weigh, hub.write, config_of, "fuzz", desk.owners
+    )
+    desk = replace(desk, approvals=looks)
     fresh = {event.key: event for event in events}
     for event in fresh.values():
         ledger.add_event(event)
         woken = handle_event(event.key, desk)
         assert woken is None or event.kind is EventKind.ISSUE_LABELED
     assert ledger.unhandled_events(10) == []
+    assert hub.checks == []
 
 
 def dumped(body: Any) -> bytes:

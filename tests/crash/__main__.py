@@ -34,7 +34,9 @@ def main() -> int:
     bad = [row for row in rows if row["broken"]]
     if given.write:
         table.write(ROOT / "docs" / "crash-matrix.md", rows, seconds)
-    if given.json:
+    if given.rows:
+        print(json.dumps(rows))
+    elif given.json:
         print(json.dumps({"cases": len(rows), "broken": len(bad), "seconds": round(seconds)}))
     else:
         for row in bad:
@@ -48,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--quick", action="store_true", help="the slice that CI runs")
     made.add_argument("--only", default="", help="cases whose text holds this")
     made.add_argument("--json", action="store_true", help="one line: cases, broken, seconds")
+    made.add_argument("--rows", action="store_true", help="every case as JSON")
     made.add_argument("--write", action="store_true", help="write docs/crash-matrix.md")
     made.add_argument("--workers", type=int, default=2, help="worlds side by side")
     made.add_argument("--part", default="", help=argparse.SUPPRESS)
@@ -63,7 +66,7 @@ def _shared_out(given: argparse.Namespace) -> list[dict[str, Any]]:
             to = Path(folder) / str(number)
             words = [sys.executable, "-m", "tests.crash", "--part", f"{number}/{given.workers}"]
             words += ["--only", given.only, "--to", str(to), *(["--quick"] * given.quick)]
-            out = sys.stderr if given.json else None
+            out = sys.stderr if given.json or given.rows else None
             process = subprocess.Popen(words, cwd=ROOT, stdout=out, preexec_fn=tied())
             parts.append((process, to))
         rows: list[dict[str, Any]] = []

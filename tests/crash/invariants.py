@@ -135,7 +135,8 @@ def _github(town: Town, name: str, run: Run, wanted: Expected, told: Told) -> It
     if not told.quarantined and len(comments) != wanted.comments:
         yield f"I6: {len(comments)} comments, not {wanted.comments}"
     labels = frozenset(one["name"] for one in hub.issue(name, run.issue)["labels"])
-    if labels != (frozenset({"agent:failed"}) if told.quarantined else wanted.labels):
+    ending = "agent:incomplete" if pulls else "agent:failed"  # partial work is shown as such
+    if labels != (frozenset({ending}) if told.quarantined else wanted.labels):
         yield f"I6: the labels are {sorted(labels)}, not {sorted(wanted.labels)}"
     for one in sticky:
         if run.publication.pull and f"#{run.publication.pull}" not in one["body"]:

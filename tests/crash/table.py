@@ -30,7 +30,7 @@ SAYS = {
     "stop": "SIGSTOP long past the lease, another worker finishes, SIGCONT",
     "poison": "kill -9 each time, until the run is quarantined",
     "lost-answer": "Redis did it and its answer was lost",
-    "redis-": "kill -9 of Redis and a restart from the AOF, whole or with half a last command",
+    "redis-": "kill -9 of Redis and its restart from its AOF, whole or torn at the end",
     "github-": "GitHub: done then cut, done then 502, 502, cut before, secondary limit",
     "git-": "the git server: 502 or cut",
     "model-": "the model: 500, 529, 429, error in mid-stream, a stream that ends or breaks",

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from app.domain.record import Kept
 from app.domain.state import State
 from tests.crash.case import Bench, Case
-from tests.crash.matrix import bench, recorded
+from tests.crash.matrix import recorded
 from tests.crash.points import AFTER, BEFORE, Point
 from tests.crash.stories import TEN_TURNS
 
 BEFORE_TURN = 3  # replies until the first edit: read, finish, plan
-
-
-@pytest.fixture(scope="module")
-def made() -> Iterator[Bench]:
-    with bench({TEN_TURNS.name: TEN_TURNS}) as (one, _points):
-        yield one
 
 
 def test_without_a_kill_each_reply_is_asked_for_once(made: Bench) -> None:

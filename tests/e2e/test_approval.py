@@ -15,7 +15,7 @@ from app.domain.approval import CHECK
 from app.domain.errors import Reason, Waiting
 from app.domain.evidence import Result
 from app.domain.run import Run
-from app.domain.state import State
+from app.domain.state import Kind, State
 from tests.e2e.conftest import FIX, Town
 from tests.e2e.test_commands import at_work, quiet, said
 from tests.e2e.test_endings import configured
@@ -82,6 +82,24 @@ def test_a_second_person_approves_and_what_follows_takes_it_back(town: Town) -> 
     becomes(town, name, head, "action_required", "Another head came")
     town.up.await_true(lambda: bool(shown(town, name, pushed)), SECONDS)
     assert shown(town, name, pushed)[0][0] == "action_required"
+
+
+def test_a_persons_push_is_checked_again_and_approved_by_somebody_else(town: Town) -> None:
+    name, run = published(town)
+    hub, pull = town.up.hub, run.publication.pull
+    hub.review(name, pull, "carol", "APPROVE")
+    becomes(town, name, run.publication.commit, "success", "Approved by carol")
+    branch = run.publication.branch
+    pushed = hub.push(name, "dave", branch, {"more.py": "m = 1\n"}, "Mine")
+    again = town.up.await_run(
+        lambda one: one.change == run.change and one.kind is Kind.RECHECK and one.explained, 120
+    )
+    assert again.publication.commit == pushed
+    becomes(town, name, pushed, "action_required", "Approved for an earlier commit")
+    hub.review(name, pull, "dave", "APPROVE")
+    becomes(town, name, pushed, "action_required", "Approved by somebody who took part")
+    hub.review(name, pull, "carol", "APPROVE")
+    becomes(town, name, pushed, "success", "Approved by carol")
 
 
 def test_a_base_that_moves_counts_where_the_change_touches_it(town: Town) -> None:

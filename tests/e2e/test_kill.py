@@ -1,12 +1,18 @@
 """kill -9 of a whole role at many points: one pull request, one branch, no container left.
 
+With PATCHWARRANT_CRASH=all (`scripts/test --crash`) also: the role stopped past its lease while
+another finishes, then continued; and Redis killed and started again under all roles.
+
 A point is reached by waiting for what the ledger or GitHub's stand-in shows, with delays that hold
 the door open; then every process of the role is killed at once and the role is started again.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
@@ -16,6 +22,7 @@ from app.domain.evidence import Result
 from app.domain.run import Run
 from app.domain.state import State
 from tests.e2e.conftest import FIX, WRONG, Town
+from tests.stack import descendants
 
 pytestmark = pytest.mark.docker
 
@@ -83,8 +90,48 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("name", POINTS)
-def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, name: str) -> None:
+MANNERS = ("kill", "stop", "redis") if os.environ.get("PATCHWARRANT_CRASH") == "all" else ("kill",)
+CASES = [
+    (how, name)
+    for how in MANNERS
+    for name, point in POINTS.items()
+    if not (how == "stop" and point.role == "sandbox")  # it has one door, which stays shut
+]
+
+
+def struck(town: Town, role: str, how: str) -> list[int]:
+    """Do it to the role; the processes that are stopped now."""
+    if how == "redis":
+        town.up.redis.kill()
+        town.up.redis.start()
+        return []
+    if how == "kill":
+        town.up.kill(role)
+        town.up.start(role)
+        return []
+    parent = town.up.processes.pop(role).pid
+    family = [parent, *descendants(parent)]
+    for pid in family:
+        os.kill(pid, signal.SIGSTOP)
+    town.up.start(role)
+    return family
+
+
+def continued(town: Town, stopped: list[int], role: str) -> None:
+    """Let the outdated worker go on, until it has seen that its lease is over."""
+    said = town.up.log(role).count("lease")
+    for pid in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    with suppress(TimeoutError):  # a worker that held nothing just now says nothing
+        town.up.await_true(lambda: town.up.log(role).count("lease") > said, 6)
+    for pid in reversed(stopped):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("how", "name"), CASES)
+def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, how: str, name: str) -> None:
     point = POINTS[name]
     repository = town.repository()
     town.patches(repository, WRONG, FIX)
@@ -99,10 +146,11 @@ def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, name: str) 
         return point.reached(town, now)
 
     town.up.await_true(reached, 60)
-    town.up.kill(point.role)
-    town.up.start(point.role)
+    stopped = struck(town, point.role, how)
 
     ended = town.end(repository, number, seconds=150)
+    if stopped:
+        continued(town, stopped, point.role)
     assert ended.state is State.COMPLETE
     assert ended.verdict is not None
     assert ended.verdict.result is Result.PASSED

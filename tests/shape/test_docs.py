@@ -141,3 +141,15 @@ def test_the_top_level_is_that_of_the_design() -> None:
     allowed |= {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
     found = {p.name for p in Path(REPOSITORY).iterdir() if not p.name.startswith(".")}
     assert found - allowed - {"LICENSE"} == {n for n in found if n.endswith(".egg-info")}
+
+
+def test_every_fault_has_its_row_and_every_test_named_there_exists() -> None:
+    page = text("docs/faults.md")
+    rows = re.findall(r"^\| (F\d+) \|", page, re.MULTILINE)
+    assert rows == [f"F{number}" for number in range(1, 45)]
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
+    assert named
+    for path, name in named:
+        assert f"def {name}(" in text(path), f"{path}::{name}"
+    without = [row for row in page.splitlines() if re.match(r"\| F\d+ ", row) and "`" not in row]
+    assert without == []

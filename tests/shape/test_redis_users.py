@@ -58,6 +58,12 @@ def as_desk(up: Users, key: str) -> None:
     ledger = Ledger(up.client("desk"))
     ledger.check_server()
     assert Caps(ledger.calls, {"user": 9}).take({"user": "1"}, key) == ""
+    assert Caps(ledger.calls, {"user": 1}).over({"user": "1"}, key) == ""
+    assert not ledger.polled(7)
+    ledger.set_polled(7, 1_000, 500)
+    ledger.set_mark("polled", 1_000)
+    assert ledger.polled(7) and ledger.mark("polled") == 1_000
+    ledger.unheard("nobody's")
     ledger.open_run(key, a_run("r1", event=key))
     lease = ledger.claim("r1", "desk", 60_000)
     assert lease is not None

@@ -28,6 +28,8 @@ from app.domain.run import Publication, Run
 from app.domain.state import Role, Signal, State
 from tests.worker.store.samples import opened
 from worker.carry import CRASHES, PATIENCE_MS, Carrier, Crew, Stage
+from worker.handover import DRAIN, Ending
+from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 
 CANDIDATE = Candidate("t" * 40, (Change("a.py", 0o100644, "b" * 64),))
@@ -45,14 +47,17 @@ class Role1:
     woken: list[tuple[str, Role]] = field(default_factory=list)
     seconds: float = 0.0
     crews: Callable[[], None] = lambda: None
+    ending: Ending = field(default_factory=Ending)
+    hold: LedgerHold | None = None
 
     def carry(self, run_id: str) -> Run:
         def clock() -> float:
             self.seconds += 1.0
             return self.seconds
 
-        def crew(_run: Run, _hold: object) -> Crew:
+        def crew(_run: Run, hold: LedgerHold) -> Crew:
             self.crews()
+            self.hold = hold
             return Crew(self.stages, self.explain, self.salvage)
 
         Carrier(
@@ -64,6 +69,7 @@ class Role1:
             owner="test",
             lease_ms=2_000,
             daily=1_000_000,
+            ending=self.ending,
         ).carry(run_id)
         found = self.ledger.run(run_id)
         assert found is not None
@@ -382,3 +388,46 @@ def test_an_illegal_move_raises(ledger: Ledger) -> None:
 def expire(ledger: Ledger, run_id: str) -> None:
     """As if the lease's time were over: its worker never gave it back."""
     ledger.redis.hset(f"pw:run:{run_id}", "lease", 1)
+
+
+def test_a_worker_that_ends_hands_its_run_over_between_two_stages(ledger: Ledger) -> None:
+    run_id = opened(ledger)
+    ending = Ending(lambda: 5.0)
+
+    def admitted(run: Run) -> Run:
+        ending.ask()
+        return done(run)
+
+    told = Role1(ledger, Role.DESK, {State.ADMIT: admitted}, ending=ending)
+    assert told.carry(run_id).state is State.PREPARE  # the desk was done with it: nothing to hand
+    at_once = Role1(ledger, Role.RUNNER, {State.PREPARE: raising(AssertionError())}, ending=ending)
+    run = at_once.carry(run_id)
+    row = ledger.row(run_id)
+    assert row is not None and run.state is State.PREPARE
+    assert (row.lease, row.crashes, run.spend.active_ms) == (0, 0, 1000)
+    assert row.due <= ledger.now() + 30_000 and at_once.woken == [(run_id, Role.RUNNER)]
+    assert ledger.journal(run_id)[-1].data == {"handover": "prepare"}
+    lease = ledger.claim(run_id, "another", 2_000)
+    assert lease is not None and lease.crashes == 0
+
+
+def test_what_goes_on_has_a_while_to_come_to_its_end_and_is_then_given_up(ledger: Ledger) -> None:
+    run_id = at(ledger, State.VERIFY)
+    clock = [100.0]
+    ending = Ending(lambda: clock[0])
+    looks: list[float] = []
+    role = Role1(ledger, Role.RUNNER, {}, ending=ending)
+
+    def check(_run: Run) -> Run:
+        assert role.hold is not None
+        ending.ask()
+        while True:  # a check that takes long
+            looks.append(clock[0])
+            clock[0] += 1.0
+            role.hold.look()
+
+    role.stages = {State.VERIFY: check}
+    run = role.carry(run_id)
+    assert run.state is State.VERIFY and looks[-1] - looks[0] == DRAIN - 1
+    row = ledger.row(run_id)
+    assert row is not None and (row.lease, row.crashes) == (0, 0)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from app.domain import doctor
 from app.domain.check import Check, CheckResult, Standing
 from app.domain.errors import IntegrityError
 from app.domain.evidence import Finding, Holds
@@ -82,6 +83,7 @@ def build(run: Run, commit: str, entries: Sequence[JournalEntry] = ()) -> bytes:
     named = {
         "journal": parts.journal(run.id, entries),
         "parts": parts.digests(parts.parts(run)),
+        "settings": doctor.noted(entries) or {"points": 0},
     }
     for room in _LADDER:
         made = canonical(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from rich.console import Console
 from rich.table import Table
 
@@ -28,4 +30,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
 def _why(run: Run) -> str:
     if run.halt:
         return run.halt.reason
-    return f"{run.wait.waiting}: {run.wait.note}" if run.wait else ""
+    if run.wait is None:
+        return ""
+    until = datetime.fromtimestamp(run.wait.until / 1000, tz=UTC)
+    return f"{run.wait.waiting} until {until:%m-%d %H:%M} UTC: {run.wait.note}"

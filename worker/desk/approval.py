@@ -77,8 +77,8 @@ class ApprovalDesk:
         now = self.ledger.now()
         for change in changes:
             self.rows.mark(change.repository, change.id, now)
-            pushes = event.told == "pull_request.synchronize" and event.sender.kind == "User"
-            if pushes and event.sender.id:
+            told = (event.told, event.issue) == ("pull_request.synchronize", change.pull)
+            if told and event.sender.kind == "User" and event.sender.id:
                 self.rows.pushed(change.id, event.sender)
         return tuple(change.id for change in changes)
 
@@ -119,19 +119,29 @@ class ApprovalDesk:
             found = [self.ledger.change(name)] if name != event.text else []
         elif event.told == PUSH or event.told.startswith("member."):
             # A push is looked at where it may go into; a person's role may count anywhere.
-            found = [self.ledger.change(one) for one in self.rows.of(event.repository.id)]
+            found = self._looked_at(event.repository.id)
             if event.told == PUSH:
                 found = [one for one in found if one and self._goes_into(one, event.branch)]
         elif event.told.startswith("pull_request"):
             name_of = BRANCH.fullmatch(event.branch)
             found = [self.ledger.change(name_of["change"])] if name_of else []
         elif event.kind is EventKind.REVIEW:  # a command in a review that may approve as well
-            found = [self.ledger.change(one) for one in self.rows.of(event.repository.id)]
+            found = self._looked_at(event.repository.id)
             found = [one for one in found if one and one.pull == event.issue]
         else:
             found = []
         here = event.repository.id
         return [one for one in found if one is not None and one.repository == here and one.pull]
+
+    def _looked_at(self, repository: int) -> list[ChangeRow | None]:
+        """The Changes of a repository that are looked at; what the ledger lost is dropped."""
+        found = []
+        for name in self.rows.of(repository):
+            change = self.ledger.change(name)
+            if change is None:
+                self.rows.drop(repository, name)
+            found.append(change)
+        return found
 
     def _goes_into(self, change: ChangeRow, branch: str) -> bool:
         contracts = [run.contract for run in self._runs(change) if run.contract is not None]
@@ -160,7 +170,8 @@ class ApprovalDesk:
         """When to look again, None for a Change that is over."""
         change = self.ledger.change(name)
         runs = self._runs(change) if change is not None else []
-        if change is None or not runs:
+        if change is None or not runs:  # gone with its installation, or past its days
+            self.rows.forget(name)
             return None
         try:
             return self._weighed(change, runs)

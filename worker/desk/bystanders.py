@@ -60,8 +60,6 @@ class Bystanders:
         """
         if event.told not in WHEN or event.repository.owner.casefold() not in self.owners:
             return ""
-        if BRANCH.fullmatch(event.branch):
-            return ""
         asking = replace(asking, issue=event.issue)
         try:
             return self._told(event.issue, asking)
@@ -73,10 +71,13 @@ class Bystanders:
         with self.weigh(asking) as reader:
             require_repository(reader, self.owners)
             view = reader.pull(number)
-            if view.state != "open" or self._ours(reader, view):
+            here = reader.repository()[0].id
+            if view.state != "open" or _named_as_ours(view, here):
                 return "not theirs"
             if not self._required(reader, view.base_ref):
                 return "not required"
+            if self._holds_ours(reader, view, here):
+                return "it holds work of ours"
             shown = reader.checks(view.head_sha, CHECK)
         external = f"{CHECK.rpartition('/')[2]}:pull:{number}"
         summary = sealed(NOT_OURS, TEXT)
@@ -89,11 +90,13 @@ class Bystanders:
             writer.check_run(CHECK, view.head_sha, external, "success", NOT_OURS, summary, "")
         return "not an agent change"
 
-    def _ours(self, reader: ApprovalReader, view: PullView) -> bool:
-        """Whether a pull request is ours, or holds a commit of ours that was not merged: whoever
-        opens it under another branch could else do without the approval."""
-        here = view.head_repository == reader.repository()[0].id
-        if here and BRANCH.fullmatch(view.head_ref):
+    def _holds_ours(self, reader: ApprovalReader, view: PullView, here: int) -> bool:
+        """Whether a pull request shows the head of one of ours, or holds a commit of ours that was
+        not merged: whoever opens it under another branch could else do without the approval."""
+        if any(
+            _named_as_ours(one, here) and one.head_sha == view.head_sha and one.state == "open"
+            for one in reader.pulls_with(view.head_sha)
+        ):
             return True
         changes = (published(one, self.rows) for one in reader.weighed_commits(view.number))
         theirs = {change.id: change for change in changes if change is not None}
@@ -112,6 +115,10 @@ class Bystanders:
             return found is not None and self.config_of(found[0]).approval_on_all
         except (Missing, ConfigError):
             return False
+
+
+def _named_as_ours(view: PullView, here: int) -> bool:
+    return view.head_repository == here and BRANCH.fullmatch(view.head_ref) is not None
 
 
 def published(commit: WeighedCommit, rows: Rows) -> ChangeRow | None:

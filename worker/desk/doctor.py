@@ -60,17 +60,24 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     return int(any(one.standing is Standing.FAILS for one in points))
 
 
-def gathered(
-    app: App | None, found: settings.DoctorSettings, owner: str, name: str, admin: str
-) -> Facts:
-    """All facts about one repository, with what is at hand."""
+def unseen() -> Facts:
+    """Nothing was looked at yet."""
+    nothing = Unseen("it was not looked at")
+    return Facts(
+        app=nothing, hook=nothing, installation=nothing, repository=nothing, rulesets=nothing,
+        branch=nothing, actions=nothing, files=nothing, owners=nothing,
+    )  # fmt: skip
+
+
+def around(app: App | None, found: settings.DoctorSettings, owner: str, name: str) -> Facts:
+    """What the App itself knows about its place in one repository; the rest is unseen."""
     none = sight.unseen_by_app()
     installation = (
         none
         if app is None
         else sight.seen(lambda: sight.installation_facts(app, owner, name), OPERATOR)
     )
-    facts = Facts(
+    return Facts(
         app=none if app is None else sight.seen(lambda: sight.app_facts(app), OPERATOR),
         hook=none if app is None else sight.seen(lambda: sight.hook_facts(app), OPERATOR),
         installation=installation,
@@ -85,6 +92,14 @@ def gathered(
         intake=found.intake,
         signing=_signing(found.signing_key),
     )
+
+
+def gathered(
+    app: App | None, found: settings.DoctorSettings, owner: str, name: str, admin: str
+) -> Facts:
+    """All facts about one repository, with what is at hand."""
+    facts = around(app, found, owner, name)
+    installation = facts.installation
     if admin:
         token = Token(admin, Repository(0, owner, name), {}, 0, float("-inf"))
         with _client(token, Phase.INSPECT, found.api_url) as client:

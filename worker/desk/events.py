@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from app.domain import triggers
 from app.domain.errors import Halt, Waiting
@@ -14,6 +15,7 @@ from worker.desk.again import PRESSED, pressed
 from worker.desk.authority import require_role
 from worker.desk.conversation import conversed
 from worker.desk.front import EventDesk, begin, note_of, run_for, tell
+from worker.desk.heads import waited
 from worker.desk.nudges import nudged
 from worker.store.rows import Opening
 
@@ -31,6 +33,8 @@ def handle_event(key: str, desk: EventDesk) -> str | None:
     event = desk.ledger.event(key)
     if event is None:
         return None
+    if waited(event, desk):  # it comes again after a run; everything else was done the first time
+        desk = replace(desk, approvals=None)
     marked = desk.approvals.mark(event) if desk.approvals is not None else ()
     woken = _handled(event, desk)
     if desk.approvals is not None:

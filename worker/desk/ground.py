@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from app.domain import doctor
 from app.domain.errors import Halt, Missing, Reason, Refused
 from app.domain.event import Event
 from app.domain.ports import GitHubReader
+from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import Run
 from app.domain.state import Kind
@@ -51,6 +53,15 @@ def by_its_rules(kit: DeskKit, run: Run, config: RepoConfig) -> None:
             "were begun.",
             f"Ask again later, or raise `caps.{full}` there. {AGAIN}",
         )
+
+
+def settings_seen(kit: DeskKit, run: Run) -> None:
+    """Keep for the evidence what the doctor says about the repository, once a run. A look that
+    fails stops nothing."""
+    if doctor.noted(kit.hold.entries()) is None:
+        found = kit.settings_of(run)
+        if found:
+            kit.hold.note(Kept.NOTE, {doctor.NOTE: dict(found)})
 
 
 def event_of(kit: DeskKit, run: Run) -> Event:

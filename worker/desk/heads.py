@@ -63,6 +63,12 @@ def followed(event: Event, desk: EventDesk) -> str | None:
     return look_again(event, asking, desk)
 
 
+def waited(event: Event, desk: EventDesk) -> bool:
+    """Whether this event was here before, and waits for the end of the run at work."""
+    name = BRANCH.fullmatch(event.branch) if event.told in MOVED else None
+    return name is not None and desk.ledger.waits_for_head(name["change"]) == event.key
+
+
 def _say_so(asking: Run, view: PullView, body: str, desk: EventDesk) -> None:
     """Show at once that the evidence in the body is about another head, or again about this one."""
     if alike(body, view.body):

@@ -11,11 +11,13 @@ from typing import Any
 from app.domain.budget import Limits
 from app.domain.errors import Reason
 from app.domain.event import Event
+from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter, Hold
 from app.domain.record import JournalEntry
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
+from app.domain.state import State
 
 FIX_LABEL = "agent:fix"
 RUNNING = "agent:running"
@@ -47,9 +49,10 @@ class DeskKit:
     is the operator's allow-list in lower case; empty refuses all. `history` gives the runs of a
     run's Change, oldest first, `tell_oneself` writes an event that a live read made known;
     `waiting` are the event keys of review comments that wait for the Change's next run, `taken`
-    says that one took them up. `bots` are ids of bots that the operator lets trigger; `over_cap`
-    says which scope of a repository's own caps on runs an hour this run would exceed, "" for
-    none, and then takes it out of the count.
+    says that one took them up. `bots` are ids of bots that the operator lets trigger;
+    `settings_of` gives the doctor's summary about the run's repository, {} where it could not be
+    looked at; `over_cap` says which scope of a repository's own caps on runs an hour this run would
+    exceed, "" for none, and then takes it out of the count.
     """
 
     hold: Hold
@@ -74,6 +77,7 @@ class DeskKit:
     taken: Callable[[str, Sequence[str]], None] = lambda _change, _events: None
     newer_trigger: Callable[[Run], bool] = lambda _run: False
     bots: frozenset[int] = frozenset()
+    settings_of: Callable[[Run], Mapping[str, Any]] = lambda _run: {}
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
     history: Callable[[Run], Sequence[Run]] = lambda _run: ()
     tell_oneself: Callable[[Event], object] = lambda _event: None
@@ -99,3 +103,11 @@ def ending_label(reason: Reason | None) -> str:
     if reason is Reason.NEEDS_INFO:
         return NEEDS_INFO
     return CANCELLED if reason is Reason.CANCELLED else FAILED
+
+
+def label_of(run: Run) -> str:
+    """The label that an ended run leaves on its issue."""
+    if run.state is State.COMPLETE:
+        passed = run.verdict is not None and run.verdict.result is Result.PASSED
+        return DONE if passed else INCOMPLETE
+    return ending_label(run.halt.reason if run.halt else None)

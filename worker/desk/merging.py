@@ -125,7 +125,7 @@ def head_moved(head: str) -> Halt:
         Reason.HEAD_MOVED,
         f"Somebody pushed while {head[:12]} was being checked, so what was found out about it is "
         "about an outdated head and was dropped.",
-        "What is there now is checked by itself; then `/agent update` can be said again.",
+        "What is there now is checked by itself.",
     )
 
 

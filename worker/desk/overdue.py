@@ -28,13 +28,15 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Overdue:
     """One look over everything a call. `places` are the installations, `repositories` those of one;
-    `client` opens a client of the phase `survey` on a run's repository."""
+    `client` opens a client of the phase `survey` on a run's repository; `stuck` puts right what
+    says "at work" there for a run that is over."""
 
     ledger: Ledger
     desk: EventDesk
     places: Callable[[], Iterator[Place]]
     repositories: Callable[[int], AbstractContextManager[Iterator[Repository]]]
     client: Callable[[Run, Phase], AbstractContextManager[Client]]
+    stuck: Callable[[int, Repository], int] | None = None
 
     def __call__(self) -> int:
         """How many events were opened. What cannot be looked at is logged and left for next time;
@@ -55,6 +57,8 @@ class Overdue:
 
     def _in(self, place: Place, repository: Repository) -> int:
         asking = Run("survey", Kind.FIX, "", "", place.id, repository, 0, GHOST, self.desk.now())
+        if self.stuck is not None:
+            self.stuck(place.id, repository)
         with self.client(asking, Phase.SURVEY) as client:
             seen = labelled(client, place.id, FIX_LABEL)
             return sum(self._one(act_of(client, one)) for one in seen)

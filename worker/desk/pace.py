@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from app.domain.errors import Limited
 from worker.store.pacing import Pacing, Turn
 
-LONGEST_MS = 5_000
+LONGEST_MS = 5_000  # that a worker waits for its turn
+HURRIED_MS = 1_000
 _WORDS = {
     "full": "This installation's writes of this hour are used up.",
     "queue": "Other writes of this installation are ahead.",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from app.domain.errors import Missing, Unavailable
+from app.domain.errors import Missing, Refused, Unavailable
 from app.domain.event import Event, Ignored
 from app.domain.triggers import Misfit, digest_of, event_of, worth_reading
 from worker.desk.github.deliveries import Deliveries, Delivery
@@ -22,6 +22,7 @@ OVERLAP_MS = 300_000  # GitHub may list a delivery later than a newer one
 FIRST_MS = 3_600_000  # how far back the very first look goes
 RETENTION_MS = 3 * 86_400_000
 LEAST_REST = 5.0  # seconds after GitHub could not be asked
+REFUSED_REST = 60.0
 log = logging.getLogger(__name__)
 
 
@@ -65,6 +66,9 @@ class Poll:
             return self._pass()
         except Unavailable as away:
             self.rest_until = self.clock() + max(LEAST_REST, away.retry_after or 0.0)
+            raise
+        except Refused:  # saying it again will not help soon: a key or a clock is wrong
+            self.rest_until = self.clock() + REFUSED_REST
             raise
 
     def _pass(self) -> int:

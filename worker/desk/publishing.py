@@ -33,7 +33,7 @@ def let_publish(
     if not publish_approval.fits((given.split() or [""])[0], tree):
         reply(f"{mention(event.sender)}{publish_approval.another(tree)}")
         return None
-    took = tuple(prompted(Known(runs, desk.ledger.event, desk.ledger.journal)))
+    took = tuple(prompted(Known(runs, desk.ledger.event, desk.ledger.journal), config.approval))
     parts = barred(config.approval, event.sender, took)
     if parts:
         may = could(config.approval, config.roles.change, took)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from app.domain.approval import APPROVED, Facts, Part, Proof, Took, deciding, latest
+from app.domain.approval import APPROVED, BARRED, Facts, Part, Proof, Took, deciding, latest
+from app.domain.contributors import WEB_FLOW
 from app.domain.errors import Missing, Refused
 from app.domain.event import Event, Person
 from app.domain.ports import ApprovalReader, PullView, WeighedCommit
 from app.domain.record import JournalEntry, Kept
-from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
+from app.domain.repo_config import CONFIG_PATH, Approval, ConfigError, RepoConfig
 from app.domain.run import Run
 from app.domain.state import Kind
 from app.domain.told import skip_directive
+from app.domain.two_looks import evidence_of, made_here
 from worker.desk.evidence import CHECK as EVIDENCE
 
 LISTED = 250  # commits of a pull request that GitHub lists at most
@@ -31,22 +33,19 @@ class Known:
 
 
 def proof_of(runs: Sequence[Run]) -> Proof | None:
-    """The newest evidence that was published; an explanation and an unfinished run have none."""
-    for run in reversed(runs):
-        there, verdict = run.publication, run.verdict
-        if run.kind is Kind.EXPLAIN or verdict is None or run.contract is None:
-            continue
-        if there.commit and there.check_run:
-            return Proof(
-                run=run.id,
-                commit=there.commit,
-                tree=verdict.tree,
-                base_branch=run.contract.base_branch,
-                base_commit=verdict.base_commit,
-                result=verdict.result,
-                wall=verdict.wall,
-            )
-    return None
+    """The newest evidence about the branch, None where none was published as a check run."""
+    run = evidence_of(runs)
+    if run is None or run.verdict is None or run.contract is None or not run.publication.check_run:
+        return None
+    return Proof(
+        run=run.id,
+        commit=run.publication.commit,
+        tree=run.verdict.tree,
+        base_branch=run.contract.base_branch,
+        base_commit=run.verdict.base_commit,
+        result=run.verdict.result,
+        wall=run.verdict.wall,
+    )
 
 
 def facts_of(
@@ -66,7 +65,7 @@ def facts_of(
         mode=config.approval,
         least=config.roles.change,
         proof=proof,
-        took=tuple(prompted(known)),
+        took=tuple(prompted(known, config.approval)),
         amiss=amiss,
     )
     if state != "open" or proof is None or proof.commit != view.head_sha:
@@ -98,6 +97,8 @@ def _with_people(reader: ApprovalReader, view: PullView, facts: Facts, known: Kn
     commits = reader.weighed_commits(view.number)
     foreign = [one for one in commits if not _ours(one, known.runs)]
     unknown = [one.sha for one in foreign if one.author is None or one.committer is None]
+    if known.pushers:  # whoever it was is barred by what the signed event said
+        unknown = []
     if len(commits) >= LISTED:
         unknown.append(f"and those after the first {LISTED}")
     return replace(
@@ -155,26 +156,36 @@ def _moved(reader: ApprovalReader, proof: Proof, view: PullView) -> tuple[tuple[
 
 
 def _ours(commit: WeighedCommit, runs: Sequence[Run]) -> bool:
-    """Whether we made a commit: it names the run that published exactly it (nobody can name a run
-    that is yet to come), or GitHub itself signed it for a bot and it names a run of this Change.
-    An address alone proves nothing."""
-    lines = commit.message.splitlines()
-    named = [run for run in runs if f"Agent-Run: {run.id}" in lines]
-    if any(run.publication.commit == commit.sha for run in named):
+    """Whether we made a commit: the ledger knows it, or GitHub itself signed it for a bot and it
+    names a run of this Change. An address alone proves nothing."""
+    if commit.sha in made_here(runs):
         return True
+    lines = commit.message.splitlines()
+    named = any(f"Agent-Run: {run.id}" in lines for run in runs)
     bot = commit.author is not None and commit.author.kind == "Bot"
-    return bool(named) and bot and commit.verified
+    return named and bot and commit.verified
 
 
 def _pushed(foreign: Sequence[WeighedCommit]) -> Iterator[Took]:
     for one in foreign:
         for person in (one.author, one.committer):
-            if person is not None and person.kind == "User":
+            if person is not None and person.kind == "User" and person.id != WEB_FLOW:
                 yield Took(person, Part.PUSHED)
 
 
-def prompted(known: Known) -> Iterator[Took]:
-    """Who asked for the change or steered it, from the runs' signed triggers and answers."""
+def _words(run: Run, known: Known) -> Iterator[str]:
+    """Keys of the events whose words went into a run: review comments, answers to its questions."""
+    revision = run.contract.revision if run.contract is not None else None
+    yield from revision.events if revision is not None else ()
+    for entry in known.journal(run.id):
+        if entry.kind is Kept.NOTE and "answer" in entry.data:
+            yield str(entry.data.get("event", ""))
+
+
+def prompted(known: Known, mode: Approval) -> Iterator[Took]:
+    """Who asked for the change or steered it, from the runs' signed triggers and answers; journals
+    are long, and read only where an answer counts."""
+    counts = Part.STEERED in BARRED[mode]
     first = True
     for run in known.runs:
         if run.kind is Kind.EXPLAIN:
@@ -184,11 +195,8 @@ def prompted(known: Known) -> Iterator[Took]:
         trigger = known.event(run.event)
         if trigger is not None and first:
             yield Took(trigger.author, Part.STEERED)
-        for entry in known.journal(run.id):
-            answered = entry.kind is Kept.NOTE and "answer" in entry.data
-            said = known.event(str(entry.data.get("event", ""))) if answered else None
-            if said is not None:
-                yield Took(said.sender, Part.STEERED)
+        said = [known.event(key) for key in _words(run, known)] if counts else []
+        yield from (Took(one.sender, Part.STEERED) for one in said if one is not None)
         first = False
     for person in known.pushers:
         yield Took(person, Part.PUSHED)

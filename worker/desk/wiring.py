@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import gc
+import logging
 import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from app.domain.budget import Limits
-from app.domain.errors import Fault
+from app.domain.doctor import Unseen, summary
+from app.domain.doctor_rules import examine as examine_settings
+from app.domain.errors import Fault, Fenced, Halt
 from app.domain.event import Repository
+from app.domain.overdue import Labelled
+from app.domain.permissions import Phase
 from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
@@ -26,17 +32,18 @@ from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.carry import Carrier, Crew
 from worker.config_file import config_of
+from worker.desk import doctor
 from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
-from worker.desk.github.survey import installations, repositories
-from worker.desk.kit import DeskKit, counted
+from worker.desk.github.survey import installations, labelled, repositories
+from worker.desk.kit import RUNNING, DeskKit, counted
 from worker.desk.missed import Redeliver
 from worker.desk.next_turn import NextTurn
 from worker.desk.overdue import Overdue
-from worker.desk.pace import LONGEST_MS
+from worker.desk.pace import HURRIED_MS, LONGEST_MS
 from worker.desk.polling import Poll
 from worker.desk.progress import Progress
 from worker.desk.remains import of_update, remains
@@ -50,6 +57,7 @@ from worker.desk.stages.publish import publish
 from worker.desk.stages.readmit import readmit
 from worker.desk.stages.renew import renew
 from worker.desk.stages.vouch import vouch
+from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
 from worker.processes import supervise
@@ -68,10 +76,13 @@ from worker.store.turns import Turns
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+LOOK_MS = 3_600_000  # between two looks at one repository's settings, for the evidence
 TIDY = 300.0  # seconds between two looks for what is past its days
 SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
 SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,7 @@ class Desk:
             taken=self.ledger.taken,
             bots=self.held.bots,
             over_cap=self._over_cap,
+            settings_of=partial(self._settings_of, hold),
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
         )
@@ -213,6 +225,33 @@ class Desk:
         with self.tokens.survey(installation, self.app.mint_survey) as held:
             yield repositories(self.app, held.token.secret)
 
+    def _settings_of(self, hold: LedgerHold, run: Run) -> Mapping[str, Any]:
+        """See `DeskKit.settings_of`; looked at once an hour for each repository."""
+        name, now = f"doctor:{run.repository.id}", self.ledger.now()
+        known = hold.recall(name)
+        if known is not None and now - int(known["at"]) < LOOK_MS:
+            return dict(known["summary"])
+        try:
+            with self.access.client(run, Phase.DOCTOR, hold.own) as client:
+                facts = doctor.looked(client, doctor.unseen(), admin=False)
+            if isinstance(facts.repository, Unseen):
+                return {}
+            beside = doctor.around(
+                self.app, settings.doctor_of(self.held), run.repository.owner, run.repository.name
+            )
+        except Fenced:
+            raise
+        except (Fault, Halt) as no:
+            log.info("the settings of %s were not looked at: %s", run.repository.full_name, no)
+            return {}
+        seen = replace(
+            beside, repository=facts.repository, rulesets=facts.rulesets, branch=facts.branch,
+            files=facts.files,
+        )  # fmt: skip
+        found = summary(examine_settings(seen))
+        hold.remember(name, {"at": now, "summary": found})
+        return found
+
     def _own(self) -> str:
         """The login of the App's own bot, from GitHub; asked only where a bot is allowed at all."""
         return f"{self.app.slug()}[bot]"
@@ -224,6 +263,12 @@ class Desk:
         if full:
             caps.give_back(scopes, run.event)
         return full
+
+    @contextmanager
+    def running(self, asking: Run) -> Iterator[Iterator[Labelled]]:
+        """The open issues of a repository that say that a run is at work."""
+        with self.access.client(asking, Phase.SURVEY) as client:
+            yield labelled(client, asking.installation, RUNNING)
 
     def token(self, request_id: str) -> None:
         """Answer the runner's token request."""
@@ -273,7 +318,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     return 0
 
 
-def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
+def _desk(held: settings.DeskSettings, key: RSAPrivateKey, longest: int = LONGEST_MS) -> Desk:
     redis = connect(held.redis_url)
     ledger = Ledger(redis)
     app = App(
@@ -293,7 +338,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey) -> Desk:
         time.monotonic,
         time.sleep,
         Redactor((held.app_key.value, held.seal.value)).redact,
-        Pacing(ledger.calls, round(held.write_pause * 1000), LONGEST_MS, held.writes_an_hour),
+        Pacing(ledger.calls, round(held.write_pause * 1000), longest, held.writes_an_hour),
     )
     bell = Bell(redis)
     next_turn = NextTurn(ledger, lambda event, name: bell.ring(Role.DESK, JOB_EVENT, event, name))
@@ -337,8 +382,9 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
-    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups."""
-    desk = _desk(held, key)
+    """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups. It hardly
+    waits for a turn to write: another installation's run may have something to show."""
+    desk = _desk(held, key, HURRIED_MS)
     progress = Progress(
         desk.access.write,
         desk.ledger.now,
@@ -367,6 +413,7 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         partial(installations, desk.app),
         desk.repositories,
         desk.access.client,
+        Stuck(desk.ledger, desk.running, desk.access.write),
     )
 
     removed = Removed(desk.ledger, desk.app)

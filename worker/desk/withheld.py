@@ -49,7 +49,7 @@ def _show(kit: DeskKit, run: Run, tree: str) -> None:
     assert run.contract is not None
     config = run.contract.config
     diff, kept = _diff(kit)
-    may = could(config.approval, config.roles.change, prompted(_known(kit, run)))
+    may = could(config.approval, config.roles.change, prompted(_known(kit, run), config.approval))
     until = kit.now() + publish_approval.WAIT * 1000
     body = publish_approval.shown(run, facts_of(kit, run), diff, kept, may, until)
     mark = publish_approval.marker(run.id, tree)

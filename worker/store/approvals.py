@@ -57,6 +57,10 @@ class Approvals:
         self.calls.command("ZREM", record.APPROVALS, change)
         self.calls.command("SREM", record.approvals_of_key(repository), change)
 
+    def forget(self, change: str) -> None:
+        """The ledger knows this Change no more, nor whose it was."""
+        self.calls.command("ZREM", record.APPROVALS, change)
+
     def lock(self, change: str, owner: str, ms: int) -> bool:
         """True when `owner` is the one that looks, for `ms` more."""
         keys = (record.approval_lock_key(change),)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from app.domain import chain, record, scripts
-from app.domain.errors import Fenced, Halt, Reason, Unavailable
+from app.domain.errors import Fenced, Halt, Handover, Reason, Unavailable
 from app.domain.record import JournalEntry, Kept
 from worker.store import artifacts, codec
 from worker.store.calls import Calls
@@ -125,8 +125,10 @@ class LedgerHold:
         lease_ms: int,
         grace: int,
         on_lost: Callable[[], None] | None = None,
+        leave: Callable[[], bool] = lambda: False,
     ) -> None:
         self.calls = calls
+        self.leave = leave
         self.lease = lease
         self.daily = daily
         self.heart = Heart(calls, lease, lease_ms, grace, on_lost)
@@ -140,6 +142,8 @@ class LedgerHold:
 
     def look(self) -> None:
         self.heart.look()
+        if self.leave():
+            raise Handover(f"run {self.lease.run_id}: this worker ends; another one goes on")
 
     def own(self) -> None:
         """Raise `Fenced` unless the lease is still ours; asked before every request to GitHub."""

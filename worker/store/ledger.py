@@ -262,13 +262,16 @@ class Ledger(Exchange):
         daily: int,
         lease_ms: int | None = None,
         on_lost: Callable[[], None] | None = None,
+        leave: Callable[[], bool] = lambda: False,
     ) -> LedgerHold:
         """The lease as `ports.Hold`; use it as a context, which keeps it alive by heartbeats.
 
         `daily` is the day's cap over everything, micro-dollars. `on_lost` is called once, from the
-        heart's thread, when another worker took over or Redis was away for a whole lease.
+        heart's thread, when another worker took over or Redis was away for a whole lease. Once
+        `leave()` is true, `look` raises `Handover`.
         """
-        return LedgerHold(self.calls, lease, daily, lease_ms or lease.lease_ms, GRACE, on_lost)
+        lasts = lease_ms or lease.lease_ms
+        return LedgerHold(self.calls, lease, daily, lasts, GRACE, on_lost, leave)
 
     def cancel(self, run_id: str) -> bool:
         """Ask a run to end; False when there is none or it is over. One that ends already is left
@@ -434,6 +437,11 @@ class Ledger(Exchange):
         keys = (record.push_key(change), record.EVENTS_OPEN)
         held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
         return str(held.decode())
+
+    def waits_for_head(self, change: str) -> str:
+        """The key of the event that waits for the end of a Change's run, "" without one."""
+        found = self.calls.command("GET", record.push_key(change))
+        return found.decode() if found else ""
 
     def look_at_head(self, change: str, event_key: str) -> None:
         """Say so before the head is read: what is pushed from now on waits for itself."""

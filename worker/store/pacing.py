@@ -21,7 +21,8 @@ class Turn(NamedTuple):
 @dataclass(frozen=True)
 class Pacing:
     """`gap` is ms between two writes of one installation, `longest` the ms that anybody waits for
-    a turn without giving up its worker, `hourly` the writes an hour (0: any number)."""
+    a turn without giving up its worker, `hourly` the writes an hour (0: any number).
+    Without a gap there is no pace at all."""
 
     calls: Calls
     gap: int
@@ -30,7 +31,8 @@ class Pacing:
 
     def take(self, installation: int) -> Turn:
         """The next turn, taken; or none, and nothing is taken."""
-        keys, words = (record.pace_key(installation),), (self.gap, self.longest, self.hourly)
+        hourly = self.hourly if self.gap else 0
+        keys, words = (record.pace_key(installation),), (self.gap, self.longest, hourly)
         no, when, why = (
             p.decode(errors="replace") for p in self._script(scripts.PACE, keys, words)
         )

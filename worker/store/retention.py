@@ -52,7 +52,8 @@ def forget(ledger: Ledger, run_id: str, keep_ms: int, *, erase: bool = False) ->
     words = (
         run_id, keep_ms, int(erase), change, event, record.SCHEMA,
         record.blob_key(""), record.holders_key(""), record.memory_key(""), record.run_key(""),
-        record.issue_prefix(), *record.rows_of_change(change),
+        record.issue_prefix(), record.APPROVALS, record.WAITS, record.approvals_prefix(),
+        *record.rows_of_change(change),
     )  # fmt: skip
     return bool(ledger.calls.script(scripts.FORGET, keys, words))
 

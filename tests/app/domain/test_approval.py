@@ -220,11 +220,6 @@ STORIES: list[tuple[str, Callable[[Story], Story], tuple[Why, Why, Why]]] = [
         lambda s: s.now(unknown=(SECOND,)).approve(),
         (Why.UNKNOWN_AUTHOR, Why.UNKNOWN_AUTHOR, Why.APPROVED),
     ),
-    (
-        "a commit of nobody, whose pusher is known",
-        lambda s: s.push().check().now(unknown=(SECOND,)).approve(),
-        every(Why.APPROVED),
-    ),
 ]
 
 

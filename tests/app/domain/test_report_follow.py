@@ -11,13 +11,13 @@ from app.domain.check import Comparison, Failure, Standing
 from app.domain.ci import Ci
 from app.domain.commits import BranchCommit, lines, of_others
 from app.domain.contract import Contract
-from app.domain.errors import HaltRecord, Reason
+from app.domain.errors import HaltRecord, Reason, Waiting
 from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.report_commit import update_message
 from app.domain.report_facts import LADDER, Facts
 from app.domain.report_follow import delta, ending_on_pull, people, retitled, status_of_following
-from app.domain.run import Attempt, Publication, Run
+from app.domain.run import Attempt, Publication, Run, Wait
 from app.domain.state import Kind, State
 from app.domain.two_looks import evidence_of, made_here, two_looks
 from tests.app.domain.report_world import passed
@@ -129,12 +129,34 @@ def test_the_sticky_comment_tells_each_state(kind: Kind, state: State) -> None:
     assert report.status(run, 1_000, "").startswith("<!-- patchwarrant:status:")
 
 
+def test_a_look_without_peoples_commits_or_a_wait_is_told_as_well() -> None:
+    run = followed(wait=Wait(Waiting.SANDBOX, 1, "The sandbox is away."), state=State.VERIFY)
+    assert run.contract is not None
+    bare = replace(run, contract=replace(run.contract, others=()), publication=Publication())
+    assert people(bare, SIZES) == "" and people(followed(Kind.FIX), SIZES) == ""
+    assert "waiting-sandbox" in status_of_following(bare, "1 s")
+    assert "left no verdict" in ending_on_pull(
+        replace(followed(Kind.UPDATE), verdict=None), Facts()
+    )
+    halt = HaltRecord(Reason.SETUP_FAILED, "No.", "", ())
+    before = replace(run.contract, before="", head="")
+    stopped = followed(halt=halt, state=State.HALTED, contract=before)
+    assert "the head that is there now" in ending_on_pull(stopped, Facts())
+    assert "evidence before" not in report.not_checked(stopped, "Fix", "e" * 40)[1]
+    one, other = looked(followed(Kind.FIX), Standing.PASSED, (), Result.PASSED), followed()
+    found = two_looks(one, replace(other, candidate=None))
+    assert found is not None and found.paths and "`calc.py`" in delta(found, SIZES)
+    assert "calc.py" in ending_on_pull(followed(Kind.UPDATE), Facts(looks=found))
+
+
 @pytest.mark.parametrize("reason", list(Reason))
 def test_every_ending_is_told_on_the_pull_request(reason: Reason) -> None:
-    halt = HaltRecord(reason, "What happened.", "What to do.", ("a.py",))
+    step = "What to do. Then set the label `agent:fix` again."
+    halt = HaltRecord(reason, "What happened.", step, ("a.py",))
     for kind in (Kind.RECHECK, Kind.UPDATE):
         text = ending_on_pull(followed(kind, state=State.HALTED, halt=halt), Facts())
         assert "@mona" in text and f"`{reason}`" in text and "What to do." in text
+        assert "label" not in text.split("What you can do")[1]
     text = ending_on_pull(followed(Kind.UPDATE), Facts())
     assert "is merged in as" in text and "No model took part" in text
 

@@ -80,6 +80,7 @@ def log(world: World, *, since: int = 0) -> list[Json]:
 
 def clear_log(world: World) -> None:
     world.log.clear()
+    world.used.clear()  # a new hour, as far as the primary limit counts
 
 
 def deliveries(world: World) -> list[Json]:

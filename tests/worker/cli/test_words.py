@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from app.domain.errors import HaltRecord, Reason
+from app.domain.errors import HaltRecord, Reason, Waiting
 from app.domain.record import JournalEntry, Kept
+from app.domain.run import Wait
 from app.domain.state import State
 from tests.redis_server import Server
 from tests.shared_data import REPOSITORY
@@ -47,6 +48,17 @@ def test_pause_and_resume(redis: Redis, redis_process: Server) -> None:
     assert "Paused by" in words(redis_process.url, "status")[1]
     assert words(redis_process.url, "resume")[0] == 0
     assert not ledger.paused()
+
+
+def test_status_says_until_when_a_run_waits(redis: Redis, redis_process: Server) -> None:
+    ledger = Ledger(redis)
+    lease = ledger.claim(opened(ledger), "t", 5000)
+    assert lease is not None
+    wait = Wait(Waiting.GITHUB, 1_796_077_530_606, "GitHub limits this installation")
+    ledger.save(lease, replace(lease.run, wait=wait), release=True)
+    _, said = words(redis_process.url, "status")
+    flat = " ".join(said.split())
+    assert "waiting-github" in flat and "11-30 22:25" in flat
 
 
 def test_status_lists_runs_with_their_endings(redis: Redis, redis_process: Server) -> None:

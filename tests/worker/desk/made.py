@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -137,6 +138,7 @@ class Office:
     write: Write | None = None
     bots: frozenset[int] = frozenset()
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
+    settings_of: Callable[[Run], Mapping[str, Any]] = lambda _run: {}
 
     def kit(self) -> DeskKit:
         return DeskKit(
@@ -156,6 +158,7 @@ class Office:
             ceiling=Limits(turns=40, dollars=20_000_000),
             bots=self.bots,
             over_cap=self.over_cap,
+            settings_of=self.settings_of,
         )
 
 

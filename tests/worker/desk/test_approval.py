@@ -7,28 +7,33 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
 from redis import Redis
 
-from app.domain.approval import CHECK
-from app.domain.errors import Unavailable
+from app.domain.approval import CHECK, Part
+from app.domain.contributors import WEB_FLOW
+from app.domain.errors import Refused, Unavailable
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, GitHubWriter, Vote
 from app.domain.record import Kept
-from app.domain.run import Run
-from app.domain.state import State
-from tests.fakes.github import FakeCheck, FakeGitHub
+from app.domain.repo_config import Approval
+from app.domain.revision import Revision, Scope
+from app.domain.run import Publication, Run
+from app.domain.state import Kind, State
+from tests.fakes.github import FakeCheck, FakeGitHub, Files
 from tests.fakes.hold import FakeHold
-from tests.worker.desk.made import FILES, Office, event, office, ready
+from tests.worker.desk.made import FILES, Office, contract, event, new_run, office, ready
 from tests.worker.desk.test_events import Front
 from worker.config_file import config_of
 from worker.desk.approval import AGAIN_MS, ApprovalDesk
 from worker.desk.events import handle_event
 from worker.desk.stages.publish import publish
+from worker.desk.weighed import LISTED, Known, prompted, proof_of
 from worker.store import codec
 from worker.store.approvals import Approvals
 from worker.store.ledger import Ledger
@@ -186,7 +191,7 @@ def test_a_push_takes_it_back_on_both_heads(town: Town) -> None:
 def evidence_for(town: Town, head: str) -> None:
     """New evidence about a head that a person pushed, as another run of the Change brings it."""
     ledger, change = town.front.ledger, town.run.change
-    opened = replace(town.run, id="run9", change=change, state=State.PUBLISH, explained=False)
+    opened = replace(town.run, id="run9", kind=Kind.RECHECK, change=change)
     there = replace(town.run.publication, commit=head, check_run=77)
     done = replace(opened, state=State.COMPLETE, explained=True, publication=there)
     town.hub.checks.append(
@@ -281,7 +286,7 @@ def test_a_base_that_was_rewritten_or_given_away_counts_too(town: Town) -> None:
     town.tell("pull_request.edited")
     assert town.says() == ("action_required", "It goes into another branch than was checked")
     del town.hub.branches["fresh"]
-    town.tell("pull_request.edited")
+    town.approvals.look([town.run.change])
     assert town.says() == ("action_required", "Who may approve cannot be read")
 
 
@@ -377,7 +382,13 @@ def test_what_a_crash_left_unlooked_is_found(town: Town) -> None:
     town.approvals.enrol(10)
     town.approvals.pass_over()
     assert town.says() == WAITS
-    town.approvals.look(["nothing-like-it"])
+    gone = town.front.ledger.now()
+    town.rows.mark(5, "nothing-like-it", gone)
+    town.approvals.pass_over()
+    assert town.rows.due(gone + AGAIN_MS * 2, 10) == [town.run.change]
+    assert town.rows.of(5) == ["nothing-like-it", town.run.change]
+    town.tell("member.edited", issue=0, branch="", pull=False)
+    assert town.rows.of(5) == [town.run.change]
 
 
 def test_two_workers_make_one_check_run(town: Town) -> None:
@@ -505,3 +516,170 @@ class _Journal:
 
     def journal(self, _run: str) -> list:  # type: ignore[type-arg]
         return self.entries
+
+
+def test_a_forks_push_under_the_same_name_bars_nobody(town: Town) -> None:
+    town.tell("pull_request.synchronize", issue=9, sender=Person(4, "carol"))
+    assert town.rows.pushers(town.run.change) == ()
+    town.review("carol")
+    assert town.says() == GREEN
+
+
+def test_what_github_does_not_list_whole_counts_as_moved(town: Town) -> None:
+    town.review("carol")
+    many: Files = {f"f{number}.py": (0o100644, b"x") for number in range(301)}
+    main = town.hub.trees[town.hub.commits[town.hub.branches["main"]].tree]
+    town.hub.commit_files("main", {**main, **many})
+    town.tell("push", branch="main", issue=0, pull=False)
+    assert town.says() == ("action_required", "The base moved on in its files")
+    assert "more files than GitHub lists" in town.checks()[0].summary
+
+
+def test_a_branch_of_more_commits_than_github_lists_hides_nobody(town: Town) -> None:
+    @contextmanager
+    def long(run: Run) -> Iterator[ApprovalReader]:
+        with town.hub.weigh(run) as reader:
+            commits = reader.weighed_commits(2) * LISTED
+            reader.weighed_commits = lambda _pull: commits  # type: ignore[method-assign]
+            yield reader
+
+    town.review("carol")
+    replace(town.approvals, weigh=long).look([town.run.change])
+    assert town.says() == ("action_required", "A commit has no known author")
+
+
+def test_a_read_that_is_refused_is_a_no(town: Town) -> None:
+    @contextmanager
+    def refusing(run: Run, name: str) -> Iterator[ApprovalReader]:
+        with town.hub.weigh(run) as reader:
+
+            def no(*_: object) -> Any:
+                raise Refused("Resource not accessible by integration", 403)
+
+            setattr(reader, name, no)
+            yield reader
+
+    town.review("carol")
+    for name, title in (
+        ("role", "Approved by somebody without the role"),
+        ("votes", "Who may approve cannot be read"),
+        ("pulls_with", "Who may approve cannot be read"),
+    ):
+        weigh = partial(refusing, name=name)
+        replace(town.approvals, weigh=weigh).look([town.run.change])
+        assert town.says() == ("action_required", title)
+    town.approvals.look([town.run.change])
+    assert town.says() == GREEN
+
+
+def test_evidence_is_the_newest_that_was_published(town: Town) -> None:
+    run = town.run
+    assert proof_of([]) is None
+    nothing = (
+        replace(run, kind=Kind.EXPLAIN),
+        replace(run, verdict=None),
+        replace(run, contract=None),
+        replace(run, publication=Publication(branch="b", commit="c" * 40)),
+        replace(run, publication=Publication()),
+        replace(run, state=State.HALTED),
+        replace(run, kind=Kind.VERIFY),
+    )
+    for one in nothing:
+        assert proof_of([one]) is None
+    unseen = nothing[3]
+    for one in nothing:
+        found = proof_of([run, one])
+        assert (found is None) == (one is unseen)  # newer evidence that nobody was shown
+        assert found is None or found.commit == run.publication.commit
+    newer = replace(run, publication=replace(run.publication, commit="d" * 40))
+    found = proof_of([run, newer, *(one for one in nothing if one is not unseen)])
+    assert found is not None and found.commit == "d" * 40
+
+
+def test_everybody_whose_review_comment_went_into_a_revision_steered_it() -> None:
+    run, asked = new_run(), Person(1, "alice")
+    revision = Revision(2, (), Scope(()), ("review:5:1", "gone"))
+    held = replace(contract("b" * 40), revision=revision)
+    runs = [
+        replace(run, requester=asked),
+        replace(run, kind=Kind.REVISE, requester=Person(4, "carol"), contract=held),
+    ]
+    said = {"review:5:1": replace(event(), sender=Person(5, "dave"))}
+    known = Known(runs, said.get, lambda _run: ())
+    strict = [(one.person.login, one.part) for one in prompted(known, Approval.STRICT)]
+    assert strict == [
+        ("alice", Part.ASKED),
+        ("carol", Part.STEERED),
+        ("dave", Part.STEERED),
+    ]
+    assert len(list(prompted(known, Approval.SOLO))) == 2
+
+
+def test_githubs_own_account_pushed_nothing(town: Town) -> None:
+    """A commit made on GitHub's pages has it as committer; the person is the author."""
+    head = town.push("dave")
+    town.hub.authors[head] = Person(WEB_FLOW, "web-flow")
+    evidence_for(town, head)
+    town.review("carol")
+    assert town.says() == GREEN
+    assert "web-flow" not in town.checks()[0].summary
+
+
+def test_who_asked_and_who_steered() -> None:
+    run = new_run()
+    asked, steered = Person(1, "alice"), Person(4, "carol")
+    runs = [
+        replace(run, kind=Kind.EXPLAIN, requester=Person(9, "zed")),
+        replace(run, requester=asked),
+        replace(run, kind=Kind.VERIFY, requester=steered),
+        replace(run, requester=Person(5, "dave")),
+    ]
+    known = Known(runs, lambda _key: None, lambda _run: (), (Person(6, "pat"),))
+    found = [(one.person.login, one.part) for one in prompted(known, Approval.STRICT)]
+    assert found == [
+        ("alice", Part.ASKED),
+        ("carol", Part.STEERED),
+        ("dave", Part.ASKED),
+        ("pat", Part.PUSHED),
+    ]
+
+
+def test_a_base_that_was_set_back_is_unclear_even_where_it_shares_history(town: Town) -> None:
+    town.review("carol")
+    main = town.hub.branches["main"]
+    town.hub.commit_files("aside", FILES)  # parted from before main's one commit
+    town.hub.commits[main] = replace(town.hub.commits[main], parents=(town.hub.branches["aside"],))
+    town.hub.branches["main"] = town.hub.branches["aside"]
+    town.tell("push", branch="main", issue=0, pull=False)
+    assert town.says() == ("action_required", "The base moved on in its files")
+    assert "rewritten" in town.checks()[0].summary
+
+
+def test_evidence_that_is_not_on_its_head_or_came_later_is_no_ground(town: Town) -> None:
+    town.review("carol")
+    (evidence,) = [one for one in town.hub.checks if one.name == "patchwarrant/evidence"]
+    evidence.since = "2026-11-30T23:00:00Z"
+    town.tell("pull_request.reopened")
+    assert town.says() == ("action_required", "Approved before the evidence was there")
+    evidence.external_id = "another"
+    town.tell("pull_request.reopened")
+    assert town.says() == ("action_required", "The evidence is not on this head")
+
+
+def test_a_change_that_somebody_looks_at_is_left_to_them(town: Town) -> None:
+    assert town.rows.lock(town.run.change, "two", 60_000)
+    before = list(town.hub.phases)
+    town.approvals.look([town.run.change])
+    assert town.hub.phases == before
+    town.rows.unlock(town.run.change, "one")  # not its own
+    town.approvals.look([town.run.change])
+    assert town.hub.phases == before
+    town.rows.unlock(town.run.change, "two")
+    town.approvals.look([town.run.change])
+    assert len(town.hub.phases) > len(before)
+
+
+def test_finding_a_change_again_does_not_hurry_its_next_look(town: Town) -> None:
+    town.approvals.enrol(10)
+    now = town.front.ledger.now()
+    assert town.rows.due(now, 10) == [] and town.rows.due(now + AGAIN_MS, 10) == [town.run.change]

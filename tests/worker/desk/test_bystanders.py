@@ -159,3 +159,16 @@ def test_a_desk_that_looks_at_no_approvals_does_nothing(required: Town) -> None:
         text="", issue=8, branch="topic", pull=True, sender=DAVE,
     )  # fmt: skip
     assert on(required, view.head_sha) == []
+
+
+def test_a_fork_may_call_its_branch_as_we_do(required: Town) -> None:
+    view = theirs(required, "agent/issue-9-zzz", home=99)
+    tell(required, branch="agent/issue-9-zzz")
+    assert [one.conclusion for one in on(required, view.head_sha)] == ["success"]
+
+
+def test_a_head_that_our_branch_was_forced_to_does_not_pass(required: Town) -> None:
+    view = theirs(required)
+    required.hub.pulls[2] = replace(required.hub.pulls[2], head_sha=view.head_sha)
+    tell(required)
+    assert on(required, view.head_sha) == []

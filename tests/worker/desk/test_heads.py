@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from dataclasses import replace
 
 import pytest
@@ -56,6 +58,20 @@ def test_a_persons_push_is_checked_again_and_named(town: Street) -> None:
     assert town.comments(7) == [], "nobody asked, so nobody is called"
 
 
+def test_the_signed_statement_names_the_commits_that_are_not_ours(town: Street) -> None:
+    before = town.hub.branches[town.branch]
+    head = town.push(MORE)
+    run_id = checked(town, "a", MORE)
+    record = town.ledger.intent(run_id, "statement") or {}
+    envelope = json.loads(town.ledger.artifact(str(record["envelope"])))
+    told = json.loads(base64.b64decode(envelope["payload"]))
+    assert told["subject"][0]["digest"]["gitCommit"] == head
+    seen = told["predicate"]["head"]
+    assert seen["others"]["ids"] == [f"{head} alice"] and seen["others"]["count"] == 1
+    assert (seen["before"], seen["rewritten"]) == (before, False)
+    assert told["predicate"]["run"]["kind"] == "recheck"
+
+
 def test_our_own_push_starts_nothing(town: Street) -> None:
     assert town.told("own", sender=BOT) is None
     assert len(town.runs()) == 1 and town.ledger.unhandled_events(10) == []
@@ -102,6 +118,37 @@ def test_a_push_during_a_run_is_looked_at_after_it(town: Street) -> None:
     second = handle_event("nudge:b", town.front.desk)
     assert second is not None
     assert (town.carry(second).contract or run.contract).head == later  # type: ignore[union-attr]
+
+
+class Looks:
+    """Counts what is looked at for approvals."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def mark(self, _event: object) -> tuple[str, ...]:
+        self.seen += 1
+        return ("c",)
+
+    def look(self, _marked: object) -> None:
+        self.seen += 1
+
+    def others(self, _event: object, _asking: object) -> None:
+        self.seen += 1
+
+
+def test_a_push_that_waits_asks_github_nothing_until_its_turn(town: Street) -> None:
+    looks = Looks()
+    town.front.desk = replace(town.front.desk, approvals=looks)
+    town.push(MORE)
+    town.carry(str(town.told("a")))
+    town.push({**MORE, "late.py": (0o100644, b"z = 3\n")})
+    town.told("b")
+    before, phases = looks.seen, len(town.hub.phases)
+    for _ in range(20):
+        assert handle_event("nudge:b", town.front.desk) is None
+    assert looks.seen == before and len(town.hub.phases) == phases
+    assert town.ledger.unhandled_events(10) == ["nudge:b"]
 
 
 def test_a_push_that_nobody_told_of_is_found_by_the_next_live_read(town: Street) -> None:

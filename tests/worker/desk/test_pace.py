@@ -64,10 +64,11 @@ def test_a_turn_that_is_far_off_is_not_waited_for_and_not_taken(redis: Redis) ->
 
 
 def test_an_hour_has_so_many_writes(redis: Redis) -> None:
-    mine = turns(redis, gap=0, hourly=3)
+    mine = turns(redis, gap=1, hourly=3)
     assert [mine.take(7).no for _ in range(4)] == ["", "", "", "full"]
     assert 0 < mine.take(7).wait <= 3_600_000
     assert mine.take(8).no == ""
+    assert turns(redis, gap=0, hourly=3).take(7).no == ""  # no gap: no pace at all
 
 
 def test_a_limit_holds_everybody_of_that_installation_until_its_end(redis: Redis) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from app.domain.errors import Unavailable
+from app.domain.errors import Refused, Unavailable
 from app.domain.event import Event, EventKind
 from app.domain.record import EVENTS_OPEN, INBOX
 from app.webhook import read_event
@@ -18,7 +18,7 @@ from tests.standins.github_world import REPO, Acme
 from tests.worker.desk.test_missed import Receiver
 from tests.worker.desk.ways import app_of
 from worker.desk.github.deliveries import PATH, Deliveries
-from worker.desk.polling import FIRST_MS, MARK, OVERLAP_MS, Poll
+from worker.desk.polling import FIRST_MS, MARK, OVERLAP_MS, REFUSED_REST, Poll
 from worker.store.ledger import Ledger
 
 NOBODY = "http://127.0.0.1:9/nobody"
@@ -192,6 +192,19 @@ def test_a_rate_limit_is_waited_out(world: Acme, ledger: Ledger) -> None:
     at[0] = 89.0
     assert poll() == 0 and calls(world) == []
     at[0] = 91.0
+    assert poll() == 1
+
+
+def test_a_refusal_is_not_repeated_every_few_seconds(world: Acme, ledger: Ledger) -> None:
+    labelled(world)
+    at = [0.0]
+    poll = poll_of(world, ledger, Rung(), clock=lambda: at[0])
+    world.standin.fault("status", PATH, status=403, body={"message": "no"})
+    with pytest.raises(Refused):
+        poll()
+    at[0] = REFUSED_REST - 1
+    assert poll() == 0
+    at[0] = REFUSED_REST
     assert poll() == 1
 
 

@@ -148,6 +148,11 @@ def test_a_removed_installation_goes_whole_and_nothing_else_does(
     ledger.add_event(replace(an_event("done", 9), installation=6))
     ledger.event_done("done", "nothing")
     redis.hset(record.pace_key(6), "next", 1)
+    redis.zadd(record.APPROVALS, {"r1": 1})
+    redis.sadd(record.approvals_of_key(44), "r1")
+    redis.sadd(record.WAITS, "r1")
+    for key in record.rows_of_change("r1")[1:]:
+        redis.sadd(key, "x")
     assert ledger.artifact(shared) == b"patch"
     ledger.leaves(6)
     assert ledger.leaving() == [6]

@@ -76,7 +76,9 @@ class Weigher(Reader):
                 status=answers.text(one, "status"),
                 conclusion=str(answers.part(one, "conclusion") or ""),
                 summary=str(answers.part(one, "output", "summary") or ""),
-                since=str(answers.part(one, "started_at") or ""),
+                since=str(
+                    answers.part(one, "started_at") or answers.part(one, "completed_at") or ""
+                ),
             )
             for one in found
         ]

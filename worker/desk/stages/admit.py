@@ -26,7 +26,7 @@ from app.domain.run import Run
 from app.domain.state import Kind, Signal
 from worker.desk.authority import AGAIN, require_repository, require_role
 from worker.desk.faults import guarded
-from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, tip
+from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, settings_seen, tip
 from worker.desk.intents import done
 from worker.desk.kit import RUNNING, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
@@ -67,6 +67,8 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
         limits = limits_of(config, kit.ceiling)
         if large:
             limits = replace(limits, files=LARGE_FILES)
+        if run.kind is not Kind.EXPLAIN:  # it signs nothing
+            settings_seen(kit, run)
         asks = run.word == Word.PLAN or config.plan_approval or large
         contract = Contract(request, criteria, branch, commit, config, source, limits, asks)
         return replace(run, contract=contract).moved(Signal.DONE)

@@ -19,7 +19,7 @@ from app.domain.run import Run
 from app.domain.state import Signal
 from worker.desk.authority import require_repository, require_role
 from worker.desk.faults import guarded
-from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, tip
+from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, settings_seen, tip
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
 
@@ -44,6 +44,7 @@ def examine(kit: DeskKit) -> Callable[[Run], Run]:
             by_its_rules(kit, run, config)
             if config.roles != Roles():
                 require_role(run, reader, config.roles)
+        settings_seen(kit, run)
         limits = limits_of(config, kit.ceiling)
         contract = Contract(
             request, (), view.base_ref, base, config, source, limits, head=view.head_sha

@@ -20,7 +20,7 @@ from worker.desk.after import told_on_pull
 from worker.desk.evidence import facts_of
 from worker.desk.faults import guarded
 from worker.desk.intents import once
-from worker.desk.kit import DONE, INCOMPLETE, DeskKit, ending_label
+from worker.desk.kit import DeskKit, label_of
 from worker.desk.notices import ending_marker, relabel, sticky, tolerant
 
 # Endings whose work must not be shown to anybody, whatever `on_stop` says.
@@ -56,7 +56,7 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
             labels = _labels(kit, run)
             with kit.write(run, Phase.STATUS) as writer:
                 _say(kit, run, writer)
-                tolerant(kit.hold, lambda: relabel(kit, writer, run, labels, _label(run)))
+                tolerant(kit.hold, lambda: relabel(kit, writer, run, labels, label_of(run)))
                 comment = sticky(kit.hold, writer, run, kit.now())
             run = replace(run, status_comment=comment or run.status_comment)
         return replace(run, explained=True)
@@ -96,13 +96,6 @@ def _reply(kit: DeskKit, run: Run, writer: GitHubWriter, thread: Thread, words: 
 def _told_by_its_draft(run: Run) -> bool:
     passed = run.verdict is not None and run.verdict.result is Result.PASSED
     return run.state is State.COMPLETE and passed and run.publication.pull > 0
-
-
-def _label(run: Run) -> str:
-    if run.state is State.COMPLETE:
-        passed = run.verdict is not None and run.verdict.result is Result.PASSED
-        return DONE if passed else INCOMPLETE
-    return ending_label(run.halt.reason if run.halt else None)
 
 
 def _labels(kit: DeskKit, run: Run) -> tuple[str, ...]:

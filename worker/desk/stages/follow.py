@@ -156,7 +156,7 @@ def _still_ours(reader: GitHubReader, known: _Known, head: str) -> None:
             f"The branch's history was rewritten: {head[:12]} does not contain the base "
             f"{origin[:12]} that this change was made on, so it is not this app's change any more. "
             "Nothing was checked.",
-            f"Rebuild the branch on a commit that contains {origin[:12]}, or close the pull "
+            f"Rebuild the branch on a commit that contains {origin[:12]}. Otherwise close the pull "
             "request and label the issue for a new start.",
         )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.domain.budget import Usage, before_call, before_step, cost, worst_case
-from app.domain.errors import Halt, Park, Reason, Refused, Unavailable, Waiting
+from app.domain.errors import Halt, Handover, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.ports import Reply, Request, Unfinished
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
@@ -190,6 +190,9 @@ class Loop:
         except Refused as no:
             self._broken(Usage(), str(no))
             self._refused(no)
+        except Handover:  # our own doing: the operator's account, none of the run's budget
+            kit.hold.settle(cost(kit.rate, Usage(input=tokens)))
+            raise
         except Halt:  # a person cancelled: the provider has read the request by now
             self._broken(Usage(input=tokens), "cancelled while the reply came in; estimated")
             raise

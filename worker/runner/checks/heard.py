@@ -67,7 +67,8 @@ def _report(check: Check, data: bytes, paths: frozenset[str], source: Source) ->
     found = junit.parse(data, paths)
     if found is not None:
         failures = with_context(found.failures, source)
-        return Heard(found.cases, counts_of(found.cases), failures, "", REPORT)
+        doubt = DISAGREE if found.more else ""
+        return Heard(found.cases, counts_of(found.cases), failures, doubt, REPORT)
     start = data.lstrip()[:200]
     if len(data) > REPORT_CAP or not start.startswith((b"TAP version", b"1..", b"ok", b"{")):
         return None
@@ -79,8 +80,9 @@ def _report(check: Check, data: bytes, paths: frozenset[str], source: Source) ->
     named = tuple(replace(one, test=one.test or _name(one)) for one in said.failures)
     errors = any(one.status == "error" for one in named) if document else said.counts is None
     doubt = DISAGREE if errors else Parsed((REPORT,), said, False).doubt()
-    doubt = "exit code and report disagree" if doubt == DISAGREE else doubt
     cases = tuple(sorted(said.cases, key=lambda case: case.id)) or None
+    if doubt == DISAGREE and cases is None:
+        doubt = "exit code and report disagree"
     return Heard(cases, said.counts, with_context(named, source), doubt, REPORT)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.domain.check import Check, CheckResult, Comparison, Counts, Outcome, Standing
 from worker.runner.checks.heard import REPORT, Heard
 from worker.runner.checks.output import tail_of
-from worker.runner.checks.parsers.read import NO_TESTS
+from worker.runner.checks.parsers.read import DISAGREE, NO_TESTS
 
 ENVIRONMENT = "environment"
 UNUSABLE = "baseline unusable"
@@ -80,7 +80,7 @@ def _fewer(seen: Seen) -> int:
 
 
 def _by_cases(seen: Seen, code: int, counts: Counts) -> tuple[Standing, str]:
-    if code == 0 and counts.failed:
+    if code == 0 and (counts.failed or seen.heard.doubt == DISAGREE):
         return Standing.UNAVAILABLE, f"exit code and {_source(seen)} disagree"
     if counts.passed + counts.failed == 0:
         return Standing.FAILED, NO_TESTS

@@ -20,6 +20,7 @@ from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
 from worker.runner.stages.foreign import candidate_of, merge_of
 
 PAUSE = 30.0
+UNKNOWN_TOKEN = 401
 
 
 def prepare(kit: CheckKit) -> Callable[[Run], Run]:
@@ -64,8 +65,18 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
 
 def _fetched(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str, str]:
     """Trees of the base, of a pull request's head, and of where both parted if they are to be
-    merged; "" where the contract names none. GitHub serves a fork's head from the repository that
-    its pull request is in."""
+    merged; "" where the contract names none. A token that ended before its time (expired, revoked)
+    is asked for anew, once."""
+    try:
+        return _trees(kit, run, contract)
+    except Refused as refusal:
+        if refusal.status != UNKNOWN_TOKEN:
+            raise
+    return _trees(kit, run, contract)
+
+
+def _trees(kit: CheckKit, run: Run, contract: Contract) -> tuple[str, str, str]:
+    """GitHub serves a fork's head from the repository that its pull request is in."""
     wanted = (
         ("base commit", contract.base_commit),
         ("head", contract.head),

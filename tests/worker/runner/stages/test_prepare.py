@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -15,7 +15,7 @@ from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH, CheckConfig
 from app.domain.run import Run
 from app.domain.state import Kind, State
-from tests.fakes.objects import File
+from tests.fakes.objects import File, MemoryObjects
 from tests.fakes.sandbox import IMAGE, PROFILE, FakeSandbox, ended
 from tests.worker.runner.checks.reports import ran
 from tests.worker.runner.stages.runs import FILES, World
@@ -302,3 +302,28 @@ def test_what_the_base_tells_contributors_is_pinned_by_blob() -> None:
     run = prepare(world.kit())(world.run())
     assert run.snapshot is not None
     assert [hint.path for hint in run.snapshot.hints] == ["AGENTS.md"]
+
+
+@dataclass
+class Forgetful(MemoryObjects):
+    """A git server that knows no token at the first `left` tries."""
+
+    left: int = 0
+
+    def fetch(self, url: str, token: str, commit: str) -> str:
+        if self.left:
+            self.left -= 1
+            raise Refused("The git server refuses the token of this run.", 401)
+        return super().fetch(url, token, commit)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_token_that_ended_is_asked_for_anew_once(times: int) -> None:
+    world = World(objects=Forgetful(left=times))
+    stage = prepare(world.kit())
+    if times == 1:
+        assert stage(world.run()).snapshot is not None
+    else:
+        with pytest.raises(Refused):
+            stage(world.run())
+    assert world.open_fetches == 0

@@ -8,7 +8,7 @@ from itertools import islice
 
 from app.domain.check import Counts, Failure
 from worker.runner.checks.parsers.log import Log
-from worker.runner.checks.parsers.record import FAILURES_READ, Found, failure, merged, told
+from worker.runner.checks.parsers.record import FAILURES_READ, Found, against, failure, merged, told
 
 _JAVAC = re.compile(r"^(\S.*?\.(?:java|kt)):(\d+): error: (.+)$")
 _MAVEN = re.compile(r"^\[ERROR\] (\S+\.(?:java|kt)):\[(\d+),(\d+)\] (?:error: )?(.+)$")
@@ -27,13 +27,15 @@ _GRADLE_WHAT = re.compile(
     r"^ {4}([\w.$]+(?:Error|Exception|Failure)\w*)(?:: (.*))? at (\S+):(\d+)$"
 )
 _GRADLE_TOTAL = re.compile(r"^(\d+) tests? completed(?:, (\d+) failed)?(?:, (\d+) skipped)?$")
+_BUILD = re.compile(r"^(?:\[(?:INFO|ERROR)\] )?(?:BUILD FAILURE|BUILD FAILED.*|FAILURE: Build .*)$")
 _NO_TESTS = "No tests to run."
 _ROOTS = ("src/test/java/", "src/main/java/", "src/test/kotlin/", "src/main/kotlin/", "src/", "")
 
 
 def parse(log: Log) -> Found:
     """Compiler messages, then tests."""
-    return merged((told(_compiler(log)), _surefire(log), _gradle(log)))
+    found = merged((told(_compiler(log)), _surefire(log), _gradle(log)))
+    return against(log, found, _BUILD)
 
 
 def _compiler(log: Log) -> Iterator[Failure]:

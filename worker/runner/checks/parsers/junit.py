@@ -34,6 +34,7 @@ class Report:
 
     cases: tuple[Case, ...]
     failures: tuple[Failure, ...]
+    more: bool = False  # a suite tells of failures that no case has
 
 
 class _Broken(Exception):
@@ -55,7 +56,8 @@ def parse(data: bytes | None, paths: Container[str]) -> Report | None:
         return None
     for attempt in (text, _repaired(text)):
         try:
-            return _read(attempt, paths)
+            report = _read(attempt, paths)
+            return replace(report, more=report.more or b"\0" in data)  # no tool writes NUL
         except (ParseError, ValueError):
             continue
         except (DefusedXmlException, _Broken):
@@ -70,7 +72,9 @@ def _read(text: str, paths: Container[str]) -> Report:
     parser.close()
     if not target.suites:
         raise _Broken("no testsuite")
-    return _report(target.found, paths)
+    report = _report(target.found, paths)
+    failed = any(entry.status is CaseStatus.FAILED for entry in target.found)
+    return replace(report, more=target.suite_failed or (target.claimed and not failed))
 
 
 def _repaired(text: str) -> str:
@@ -98,12 +102,19 @@ class _Entry:
     text: list[str] = field(default_factory=list)
 
 
+def _some(count: str | None) -> bool:
+    """Whether an attribute counts more than none."""
+    return count is not None and count.strip().isdecimal() and int(count) > 0
+
+
 class _Target:
     """Collects testcases as the parser meets them: no tree is built, so depth costs nothing."""
 
     def __init__(self) -> None:
         self.found: list[_Entry] = []
         self.suites = 0
+        self.suite_failed = False  # a suite as such has an error, in no case of it
+        self.claimed = False  # some suite counts failures or errors
         self._depth = 0
         self._open: _Entry | None = None
         self._reading = 0  # characters that may still be taken from the open failure
@@ -115,6 +126,7 @@ class _Target:
             raise _Broken("no report")
         if name in ("testsuite", "testsuites"):
             self.suites += 1
+            self.claimed |= any(_some(attributes.get(key)) for key in ("failures", "errors"))
         elif name == "testcase":
             file, classname, case = (attributes.get(k, "") for k in ("file", "classname", "name"))
             self._open = _Entry(file, classname, case)
@@ -123,6 +135,8 @@ class _Target:
                 raise _Broken("too many cases")
         elif self._open is not None:
             self._inside(self._open, name, attributes)
+        elif name in ("failure", "error"):
+            self.suite_failed = True
 
     def _inside(self, entry: _Entry, name: str, attributes: dict[str, str]) -> None:
         if name in ("failure", "error") and not entry.todo:

@@ -43,11 +43,16 @@ class Parsed:
     def doubt(self) -> str:
         """Why an exit code of 0 is no pass; "" where nothing speaks against it."""
         counts = self.found.counts
-        if counts is not None and counts.failed:
+        if (counts is not None and counts.failed) or any(map(told, self.found.failures)):
             return DISAGREE
         if self.found.ran is False:
             return NO_TESTS
         return SILENT if self.tests and self.found.ran is None else ""
+
+
+def told(failure: Failure) -> bool:
+    """Whether the tool itself calls it a failure; a warning speaks against no exit code."""
+    return failure.status != "warning"
 
 
 def read(log: Log, argv: Sequence[str], parser: str = "") -> Parsed:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from app.domain.check import Case, CaseStatus, Counts, Failure
 from worker.runner.checks.output import shortened
+from worker.runner.checks.parsers.log import Log
 
 FAILURES_READ = 500  # of one log; what is kept of them is `bounded`
 FAILURES_KEPT = 12
@@ -142,3 +144,14 @@ _WORDS = {
     "xfail": CaseStatus.SKIPPED,
     "expected failure": CaseStatus.SKIPPED,
 }
+
+
+def against(log: Log, found: Found, line: re.Pattern[str]) -> Found:
+    """`found`, and at exit 0 the tool's own closing word of failure where no record tells one: the
+    exit code was swallowed."""
+    if log.exit_code != 0 or found.failures:
+        return found
+    said = next((one.strip() for one in log.lines if line.match(one)), "")
+    return (
+        replace(found, failures=(failure("", "failure", said, status="error"),)) if said else found
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.domain.check import Case, CaseStatus, Counts, Failure
 from worker.runner.checks.parsers.log import Log
-from worker.runner.checks.parsers.record import Found, failure, merged, status_of, told
+from worker.runner.checks.parsers.record import Found, against, failure, merged, status_of, told
 
 _HEAD = re.compile(r"^error(?:\[(E\d+)\])?: (.+)$")
 _NEXT = re.compile(r"^(?:error|warning)(?:\[\w+\])?: ")
@@ -17,6 +17,7 @@ _AT = re.compile(r"^ *--> (.+?):(\d+):(\d+)$")
 _LINT = re.compile(r"rust-clippy/\S+#(\w+)|`-[DF] ([\w:-]+)`|`#\[(?:deny|forbid)\(([\w:]+)\)\]`")
 _TARGETS = re.compile(r"^\d+ targets? failed:$")
 _CLOSING = ("could not compile", "aborting due to", "test failed, to rerun", "doctest failed")
+_AMISS = re.compile(r"^error: (?:could not compile|test failed, to rerun|doctest failed)\b")
 _TEST = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b")
 _BEGUN = re.compile(r"^running (\d+) tests?$")
 _RESULT = re.compile(
@@ -37,7 +38,8 @@ _SUMMARY = re.compile(
 
 def parse(log: Log) -> Found:
     """Diagnostics, then tests."""
-    return merged((told(_diagnostics(log)), _tests(log), _nextest(log)))
+    found = merged((told(_diagnostics(log)), _tests(log), _nextest(log)))
+    return against(log, found, _AMISS)
 
 
 def _diagnostics(log: Log) -> list[Failure]:

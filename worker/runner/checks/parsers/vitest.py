@@ -9,13 +9,21 @@ from itertools import islice
 from app.domain.check import Counts, Failure
 from worker.runner.checks.parsers.frames import NOWHERE, frames, javascript, raised
 from worker.runner.checks.parsers.log import Log
-from worker.runner.checks.parsers.record import FAILURES_READ, NOTHING, Found, failure, told
+from worker.runner.checks.parsers.record import (
+    FAILURES_READ,
+    NOTHING,
+    Found,
+    against,
+    failure,
+    told,
+)
 
 _FAIL = re.compile(r"^ *FAIL +(?:\|[^|]+\| +)?(\S.*?)(?: \[ (\S+) \])?$")
 _TESTS = re.compile(r"^ +Tests +(.+)$")
 _PART = re.compile(r"(\d+) (failed|passed|skipped|todo)")
 _CUT = re.compile(r"^⎯+\[\d+/\d+\]⎯$")
 _LOOSE = re.compile(r"^⎯+ Unhandled (?:Errors?|Rejection|Exception)s? .*⎯+$")
+_AMISS = re.compile(r"^ +(?:Test Files +\d+ failed|Errors +[1-9]\d* errors?)\b")
 _EMPTY = "No test files found"
 
 
@@ -25,7 +33,7 @@ def parse(log: Log) -> Found:
     failures = list(islice(_blocks(log), FAILURES_READ))
     if counts is None and any(line.startswith(_EMPTY) for line in log.lines):
         return Found(tuple(failures), Counts(0, 0, 0), ran=False)
-    return told(failures, counts) if failures or counts else NOTHING
+    return against(log, told(failures, counts) if failures or counts else NOTHING, _AMISS)
 
 
 def _counts(lines: Sequence[str]) -> Counts | None:

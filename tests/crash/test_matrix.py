@@ -1,0 +1,92 @@
+"""The slice of the crash matrix that every test run computes, and how matrix and slice are made."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from app.domain.state import OWNER, State
+from tests.crash.matrix import DISTURBANCES, GITHUB, LINKS, MODEL, SANDBOX, cases, quick
+from tests.crash.points import AFTER, BEFORE, Point, github_effect, redis_effect
+from tests.crash.table import SAYS, group
+from tests.shared_data import REPOSITORY
+
+EFFECTS = (
+    "ledger.claim",
+    "journal.model",
+    "intent.pull.before",
+    "github.POST /pulls",
+    "model.reply",
+    "sandbox.certify",
+    "git.fetch",
+    "bell.desk.run",
+    "queue.desk.run",
+)
+SEEN = {
+    "fix": [
+        Point(state, effect, nth, moment)
+        for state in ("edit", "publish")
+        for effect in EFFECTS
+        for nth in (1, 2, 3)
+        for moment in (BEFORE, AFTER)
+    ]
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_slice_of_the_matrix_holds() -> None:
+    """Every kind of effect in every state once, and every fault once; `--crash` runs them all."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.crash", "--quick", "--rows"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout, done.stderr[-4_000:]
+    rows = json.loads(done.stdout)
+    broken = {row["case"]: row["broken"] for row in rows if row["broken"]}
+    assert broken == {}, done.stderr[-8_000:]
+    assert len(rows) >= 100
+    states = {row["point"]["state"] for row in rows if row["story"] == "fix"}
+    assert states >= {str(state) for state in OWNER} - {State.HALTED, State.COMPLETE}
+    assert {group(row["fault"]) for row in rows} == set(SAYS)
+
+
+def test_the_product_is_of_every_state_every_effect_and_every_fault() -> None:
+    every = cases(SEEN)
+    assert len(set(every)) == len(every)
+    for state in ("edit", "publish"):
+        mine = [one for one in every if one.point.state == state]
+        assert {one.point.effect for one in mine} == set(EFFECTS)
+        faults = {one.fault for one in mine}
+        assert faults >= {"kill", "stop", "exception", "poison", "lost-answer", "skew+", "skew-"}
+        assert faults >= {"redis-kill", "redis-torn", "git-status", "git-drop"}
+        assert faults >= {f"github-{kind}" for kind in GITHUB}
+        assert faults >= {f"model-{kind}" for kind in MODEL}
+        assert faults >= {f"sandbox-{kind}" for kind in SANDBOX}
+        assert faults >= {f"{kind}@{link}" for kind in DISTURBANCES for link in LINKS}
+    kills = {(one.point.effect, one.point.nth) for one in every if one.fault == "kill"}
+    assert {nth for effect, nth in kills if effect == "model.reply"} == {1, 3}  # first and last
+
+
+def test_the_slice_leaves_no_effect_and_no_fault_out() -> None:
+    every = cases(SEEN)
+    chosen = quick(every)
+    assert set(chosen) < set(every)
+    places = {(one.point.state, one.point.effect) for one in chosen}
+    assert places == {(one.point.state, one.point.effect) for one in every}
+    assert {one.fault for one in chosen} == {one.fault for one in every}
+    assert quick(every) == chosen
+
+
+def test_effects_have_names_and_reads_have_none() -> None:
+    assert github_effect("POST", "/repos/a/b/git/refs") == "github.POST /git/refs"
+    gone = github_effect("DELETE", "/repos/a/b/issues/4/labels/agent%3Afix")
+    assert gone == "github.DELETE /issues/*/labels/*"
+    assert github_effect("GET", "/repos/a/b") == ""
+    assert redis_effect(["HGET", "pw:run:1", "lease"]) == ""
+    assert redis_effect(["HSET", "pw:tokens", "a", "b"]) == "redis.hset.token"
