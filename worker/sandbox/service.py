@@ -49,6 +49,7 @@ from worker.sandbox.wire import (
 
 BUSY_AGAIN = 2.0  # seconds
 UNBOUNDED = 1 << 62
+LEAST_BUILDER = 512 << 20  # bytes
 Shape = TypeVar("Shape")
 Whose = tuple[str, str]  # run, tenant
 Beside = Callable[[str, str, float, Callable[[], bool]], AbstractContextManager[str]]
@@ -94,6 +95,12 @@ class Ceilings:
     @property
     def box_largest(self) -> int:
         return min(self.box_memory, self.largest)
+
+    def builder(self, wanted: int) -> int:
+        """Bytes of memory of a set-up: what fits beside kept boxes, since a run that keeps one may
+        need a set-up before it lets go of it."""
+        beside = (self.total or UNBOUNDED) - max(self.box_largest, self.total // 2)
+        return min(wanted, max(beside, LEAST_BUILDER))
 
 
 def decoded(raw: bytes, shape: type[Shape]) -> Shape:
@@ -261,7 +268,10 @@ class Rooms:
     # -- their work -------------------------------------------------------------------------------
 
     async def with_body(
-        self, request: Request, prepare: Callable[[Body], Awaitable[Work]]
+        self,
+        request: Request,
+        prepare: Callable[[Body], Awaitable[Work]],
+        pool: ThreadPoolExecutor | None = None,
     ) -> Response | Answer:
         body = Body(request)
         try:
@@ -271,7 +281,7 @@ class Rooms:
         except Fault as error:
             await body.drain(self.ceilings.tree + FILES_CAP)
             return refusal(error)
-        return Answer(self.pool, work)
+        return Answer(pool or self.pool, work)
 
     def _close(self, name: str) -> None:
         if self.live.drop(name):

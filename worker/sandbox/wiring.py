@@ -29,7 +29,8 @@ from worker.sandbox.image import RECIPE, Images, ensure_default
 from worker.sandbox.leftover import DAY, Keep, Uses
 from worker.sandbox.profile import RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
-from worker.sandbox.setup import SetupRules, Setups, scope_of, setup_made
+from worker.sandbox.setup import Setups, scope_of, setup_made
+from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.tunnel import reached
 from worker.sandbox.versions import judge
 from worker.setup_settings import SetupSettings
@@ -95,6 +96,7 @@ class Chores:
     uses: Uses
     keep: Keep
     say: Say
+    forget: Callable[[float, float], int]  # logs of set-ups, by now and age
 
     async def go(self) -> None:
         round_ = 0
@@ -115,6 +117,7 @@ class Chores:
             self.say(f"keeper: removed {gone} containers that nobody needs any more")
         self.rooms.maker.pool.tend()
         if collecting:
+            self.forget(self.clock(), self.keep.age)
             known = self.rooms.images.known
             wanted = frozenset(one for one in known if not setup_made(engine, one))
             if gone := leftover.collect(engine, self.uses, self.clock(), self.keep, wanted):
@@ -129,6 +132,8 @@ def application(rooms: Rooms, setups: SetupRoom, chores: Chores) -> Starlette:
         task = asyncio.create_task(chores.go())
         yield
         task.cancel()
+        rooms.live.stop(None)
+        await asyncio.to_thread(setups.close)
         await asyncio.to_thread(rooms.stop_all)
 
     return Starlette(
@@ -231,12 +236,20 @@ def serve(
         kept.known.add(image)
         say(f"self-test passed in {kept.ensure('')}")
         rooms = Rooms(maker, kept, limits)
+        rooms.admission.room = replace(rooms.admission.room, setups=chosen.setup.at_once)
+        rules = replace(chosen.setup, memory=limits.builder(chosen.setup.memory))
         setups = Setups(
-            maker, chosen.setup, path.with_name("setups"), kept.prove, kept.service_image
+            maker,
+            rules,
+            path.with_name("setups"),
+            kept.prove,
+            kept.service_image,
+            rooms.admission,
+            limits.wait,
         )
         setup_room = SetupRoom(rooms, setups)
         rooms.links, rooms.beside = setup_room.links, setup_room.beside
-        chores = Chores(rooms, me, clock, uses, chosen.keep, say)
+        chores = Chores(rooms, me, clock, uses, chosen.keep, say, setups.forget)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")
             if beyond is not None:
@@ -258,7 +271,7 @@ def ceilings_of(read: settings.SandboxSettings) -> Ceilings:
 
 
 def rules_of(read: SetupSettings) -> SetupRules:
-    """Raises `Refused` for a mirror with credentials."""
+    """Raises `Refused` for a credential, and for what cannot be a host or a network."""
     return SetupRules(
         on=read.on,
         hosts=read.hosts,
@@ -268,6 +281,7 @@ def rules_of(read: SetupSettings) -> SetupRules:
         seconds=read.seconds,
         memory=read.memory,
         disk=read.disk,
+        networks=read.networks,
     )
 
 

@@ -11,7 +11,7 @@ import io
 import tarfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from tests.worker.sandbox.running import engine_or_skip, look, ours, sh, tar_of
 from tests.worker.sandbox.setting_up import role
 from worker.runner.boxes import SandboxClient
 from worker.sandbox.engine import Engine
+from worker.sandbox.profile import LABEL, LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN
 from worker.sandbox.setup_engine import image_labels
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -148,6 +149,31 @@ def test_a_step_cannot_widen_the_list_by_speaking_like_the_program(
     assert made.refused == ("elsewhere.example.org:80",)
 
 
+def test_the_repositorys_variables_and_files_say_nothing_about_the_list(
+    client: SandboxClient, image: str
+) -> None:
+    """Neither a client's settings nor a module that an interpreter would load in its place."""
+    evil = "https://evil.example.org/simple"
+    wanted = plan(
+        'cat /run/patchwarrant/hosts; test "$PIP_INDEX_URL" = "$GOPROXY"',
+        files=(
+            ("pip/__init__.py", b""),
+            ("pip/__main__.py", f"print({evil!r})".encode()),
+            ("sitecustomize.py", f"print({evil!r})".encode()),
+        ),
+        env={
+            "PYTHONPATH": "/workspace",
+            "PIP_INDEX_URL": evil,
+            "npm_config_registry": evil,
+            "GOPROXY": evil,
+        },
+    )
+    made = client.set_up("setup-15", image, wanted, look)
+    assert made.error == "", made.log.decode()
+    assert b"files.example.org" in made.log
+    assert b"evil" not in made.log
+
+
 def test_a_failing_step_ends_the_set_up_with_its_log_and_leaves_no_image(
     client: SandboxClient, image: str
 ) -> None:
@@ -209,6 +235,50 @@ def test_nothing_of_the_set_up_itself_stays_in_the_image(client: SandboxClient, 
     assert "secret-lock" not in said
     with Engine() as engine:
         assert image_labels(engine, made.image)["patchwarrant.base"] == image
+
+
+def test_a_container_of_the_image_that_somebody_else_starts_is_not_the_keepers(
+    client: SandboxClient, image: str
+) -> None:
+    made = client.set_up("setup-16", image, plan("true"), look)
+    with Engine() as engine:
+        labels = image_labels(engine, made.image)
+        foreign = engine._api().create_container(made.image, ["true"])["Id"]
+        try:
+            assert foreign not in {one.id for one in engine.ours()}
+        finally:
+            engine.remove(foreign)
+    assert not any(labels.get(one) for one in (LABEL, LABEL_RUN, LABEL_OWNER, LABEL_DEADLINE))
+
+
+def test_equal_set_ups_at_once_keep_no_check_waiting_and_are_made_once(
+    client: SandboxClient, image: str
+) -> None:
+    wanted = plan("sleep 8", files=(("lock", str(time.time_ns()).encode()),))
+    made: list[str] = []
+
+    def one(number: int) -> None:
+        with contextlib.suppress(Unavailable):
+            made.append(client.set_up(f"setup-17-{number}", image, wanted, look).image)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(90)]
+    for thread in threads:
+        thread.start()
+    until(lambda: ours("setup-17-0") or any(ours(f"setup-17-{n}") for n in range(90)))
+    begun = time.monotonic()
+    assert client.certify("unrelated", image, sh("true"), EMPTY, look).exit_code == 0
+    assert not made, "the check waited for the set-ups"
+    assert time.monotonic() - begun < 20
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 1
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.05)
 
 
 def test_checks_in_the_environment_have_no_network_and_a_root_owned_system(
