@@ -60,6 +60,7 @@ from worker.desk.stages.vouch import vouch
 from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
+from worker.lapse import owner_of
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.store import retention
@@ -159,7 +160,7 @@ class Desk:
             crew=self.crew,
             wake=self.wake,
             clock=time.monotonic,
-            owner=f"desk-{secrets.token_hex(6)}",
+            owner=owner_of(Role.DESK),
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
