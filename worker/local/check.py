@@ -26,7 +26,8 @@ from app.domain.check import Check, CheckResult
 from app.domain.edit import Delta
 from app.domain.errors import Fault, Halt, Park
 from app.domain.evidence import Result
-from app.domain.repo_config import ConfigError
+from app.domain.ports import Objects
+from app.domain.repo_config import ConfigError, RepoConfig
 from app.domain.report import Facts
 from app.domain.run import Run
 from app.domain.state import State
@@ -42,8 +43,9 @@ from worker.local.repository import NotFound, Repository
 from worker.local.sandbox import sandbox
 from worker.page import page
 from worker.runner.boxes import SandboxClient
+from worker.runner.checks.environment import InEnvironment
 from worker.runner.checks.run import Certifier
-from worker.runner.stages.check_kit import CheckKit
+from worker.runner.stages.check_kit import Certify, CheckKit
 from worker.runner.stages.gate import gate
 from worker.runner.stages.prepare import prepare
 from worker.runner.stages.verify import verify
@@ -55,7 +57,7 @@ PASSED, NOT_PASSED, NOT_DONE = 0, 1, 2
 class Told:
     """`Certify` that says on the console what runs and what came of it."""
 
-    certify: Certifier
+    certify: Certify
     console: Console
 
     def __call__(
@@ -148,7 +150,7 @@ def _judged(
         hold=hold,
         objects=objects,
         sandbox=client,
-        certify=Told(Certifier(hold, objects, client), console),
+        certify=Told(_certify(hold, objects, client, run), console),
         fetch=lambda _run: nullcontext(("", "")),
         config_of=config_of,
         workflow_of=workflow_of,
@@ -162,6 +164,12 @@ def _judged(
     while run.state in stages:
         run = stages[run.state](run)
     return run, deltas, hold
+
+
+def _certify(hold: MemoryHold, objects: Objects, client: SandboxClient, run: Run) -> Certify:
+    """As a runner's: what a change's own dependencies need is not run in the base's environment."""
+    config = run.contract.config if run.contract else RepoConfig()
+    return InEnvironment(hold, objects, client, config, Certifier(hold, objects, client))
 
 
 def _headline(repository: Repository, found: Range, run: Run) -> Any:

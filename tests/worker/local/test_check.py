@@ -176,3 +176,20 @@ def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(
     for told in ("U+202E", "outside the repository", "100644 → 100755", "a secret: AWS access"):
         assert told in words and told in signed.encode().decode("unicode_escape", "replace"), told
     assert "it touches protected paths .github/workflows/ci.yml" in words
+
+
+def test_a_rerun_sets_up_again_or_says_that_it_cannot(
+    tmp_path: Path, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the check needs is made by set-up alone; where that is refused, nothing is held
+    against the evidence."""
+    checks = 'checks: [{name: made, run: "test -e /opt/made && grep -q a.+.b calc.py"}]\n'
+    made = scene(tmp_path, f'setup: {{run: ["touch /opt/made"]}}\n{checks}')
+    key, public, kept = (tmp_path / name for name in ("key.pem", "public.pem", "kept.json"))
+    public.write_text(Signer.load(key).public_pem)
+    words = ["--repo", str(made.place), "--bundle", str(kept), "--key", str(key)]
+    assert run(running, "main..fix", *words) == 0, said(capsys)
+    door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
+    again = [str(kept), "--repo", str(made.place), "--key", str(public), "--rerun"]
+    assert verify.main(door, again) == 0, said(capsys)
+    assert "✔ The checks, run again here, say the same" in said(capsys)
