@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.worker.local.world import AFTER, Scene, commit, git, scene
+from tests.worker.local.world import AFTER, CONFIG, Scene, commit, git, scene
 from tests.worker.sandbox.running import Service, running
 from worker import settings
 from worker.attest import bundle
@@ -193,3 +194,36 @@ def test_a_rerun_sets_up_again_or_says_that_it_cannot(
     again = [str(kept), "--repo", str(made.place), "--key", str(public), "--rerun"]
     assert verify.main(door, again) == 0, said(capsys)
     assert "✔ The checks, run again here, say the same" in said(capsys)
+
+
+def test_an_environment_that_cannot_be_had_is_held_against_nobody(
+    tmp_path: Path, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = scene(tmp_path, CONFIG + "image: nowhere.invalid/none:1\n")
+    door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
+    assert verify.main(door, [str(made.file), "--repo", str(made.place), "--rerun"]) == 2
+    assert "They cannot be run here" in said(capsys)
+
+
+def test_files_that_cannot_be_written_do_not_lose_the_verdict(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = made.place.parent / "file"
+    file.write_text("")
+    page = made.place.parent / "page.html"
+    odd = ["--bundle", str(file / "b.json"), "--markdown", str(file / "m.md"), "--page", str(page)]
+    assert run(running, "main..fix", "--repo", str(made.place), *odd) == 2
+    words = said(capsys)
+    assert "PASSED" in words and page.is_file()
+    assert words.count("could not be written:") == 2 == words.count("The verdict above stands.")
+    assert "evidence: " not in words
+
+
+def test_a_name_that_cannot_be_kept_is_said_of_the_head(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(os.fsdecode(os.fsencode(made.place) + b"/odd\xff.txt")).write_text("x")
+    head = commit(made.place, {}, "Odd")
+    assert run(running, "main..fix", "--repo", str(made.place)) == 2
+    words = said(capsys)
+    assert f"The head {head[:12]}" in words and "base commit" not in words
