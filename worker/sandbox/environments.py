@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.domain.setup import HOME
 from worker.sandbox.answer import Answer, Body, Work
 from worker.sandbox.service import Rooms, decoded
 from worker.sandbox.services import Wanted, beside
-from worker.sandbox.setup import Setups, environment_of, linked
+from worker.sandbox.setup import Setups, environment_of
 from worker.sandbox.setup_wire import SetupHeader, plan_of, setup_head
 from worker.sandbox.wire import Head
 
@@ -25,7 +26,7 @@ class SetupRoom:
 
     rooms: Rooms
     setups: Setups
-    prefixes: dict[str, bytes] = field(default_factory=dict)
+    laid: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     services: dict[str, list[Wanted]] = field(default_factory=dict)
 
     async def make(self, request: Request) -> Response | Answer:
@@ -37,16 +38,16 @@ class SetupRoom:
         source, _ = await body.spool(TREE_CAP)
 
         def work(cancelled: Callable[[], bool]) -> Head:
-            with source, self.rooms.live.check(header.run) as stop:
+            with source, self.rooms.live.check(header.run, header.tenant) as stop:
 
                 def over() -> bool:
                     return cancelled() or stop.is_set()
 
-                self.rooms.images.check(header.image)
+                self.rooms.images.check(header.image, header.tenant)
                 plan = plan_of(header.plan, source)
                 made = self.setups.make(header.run, header.image, header.tenant, plan, over)
                 if made.image:
-                    self.rooms.images.check(made.image)
+                    self.rooms.images.check(made.image, header.tenant)
                     self.rooms.maker.pool.want(made.image, self.rooms.ceilings.box_largest)
                 return setup_head(made, self.rooms.maker.profile)
 
@@ -62,9 +63,9 @@ class SetupRoom:
         wanted = self.services[image]
         return beside(self.rooms.maker, run, image, wanted, seconds, cancelled)
 
-    def prefix(self, image: str) -> bytes:
-        """Members of a tar to put before each tree in `image`: what set-up made for it."""
-        if image not in self.prefixes:
+    def links(self, image: str) -> tuple[tuple[str, str], ...]:
+        """(path, target) of what set-up made for each tree in `image`, outer folders first."""
+        if image not in self.laid:
             links = environment_of(self.rooms.maker, image)["links"]
-            self.prefixes[image] = linked([str(one) for one in links])
-        return self.prefixes[image]
+            self.laid[image] = tuple((str(one), f"{HOME}/deps/{one}") for one in sorted(links))
+        return self.laid[image]

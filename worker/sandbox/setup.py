@@ -11,12 +11,10 @@ import io
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess  # noqa: TID251 - the proxy is a process of its own
 import sys
 import tarfile
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,17 +24,28 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.errors import Missing, Refused, Unavailable
-from app.domain.setup import HOME, SetupOutcome, SetupPlan
+from app.domain.setup import SetupOutcome, SetupPlan
 from worker.sandbox.allow_list import HOST
 from worker.sandbox.cell import Maker
 from worker.sandbox.engine import Engine
-from worker.sandbox.profile import GIB, LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
+from worker.sandbox.folders import temporary, tied
+from worker.sandbox.ground import Grounds
+from worker.sandbox.profile import (
+    GIB,
+    GROUP,
+    LABEL_DEADLINE,
+    LABEL_OWNER,
+    LABEL_RUN,
+    WORKSPACE,
+)
 from worker.sandbox.setup_engine import Bounds, Builder, Ended, builder, image_labels, profile
 
 REPOSITORY = "patchwarrant-setup"
 LABEL_SETUP = "patchwarrant.setup"
 LABEL_BASE = "patchwarrant.base"
 LABEL_PLACES = "patchwarrant.environment"
+LABEL_SCOPE = "patchwarrant.scope"  # who may use the image
+EVERYBODY = "*"
 REGISTRIES = Path(__file__).with_name("recipe") / "registries.json"
 PROGRAM = Path(__file__).with_name("setup_program.py").read_text(encoding="utf-8")
 MARK = b"patchwarrant-setup:"
@@ -91,7 +100,14 @@ class Log:
 
     def feed(self, piece: bytes) -> list[tuple[str, str]]:
         """Keep what is for people; what is for us as (word, JSON)."""
-        told = []
+        told: list[tuple[str, str]] = []
+        begun = bytes(self.line[: len(MARK)])
+        if MARK not in piece and not (begun and MARK.startswith(begun)):
+            end = piece.rfind(b"\n") + 1  # floods come in short lines: none is taken apart
+            if end:
+                self._keep(bytes(self.line) + piece[:end])
+                self.line.clear()
+                piece = piece[end:]
         for part in piece.splitlines(keepends=True):
             self.line += part
             if not part.endswith(b"\n") and len(self.line) < (1 << 16):
@@ -136,6 +152,7 @@ class Setups:
 
     def __post_init__(self) -> None:
         self.slots = threading.BoundedSemaphore(self.rules.at_once)
+        self.grounds = Grounds(self.maker)
 
     def make(
         self, run: str, base: str, scope: str, plan: SetupPlan, cancelled: Callable[[], bool]
@@ -174,7 +191,7 @@ class Setups:
                 made = SetupOutcome(image, key, 0, True, self._log(key))
             else:
                 with self._place():
-                    made = self._built(run, base, key, plan, places, cancelled)
+                    made = self._built(run, base, key, scope, plan, places, cancelled)
         if layer is None:
             return made
         return replace(
@@ -238,6 +255,7 @@ class Setups:
         run: str,
         base: str,
         key: str,
+        scope: str,
         plan: SetupPlan,
         places: str,
         cancelled: Callable[[], bool],
@@ -251,7 +269,7 @@ class Setups:
             LABEL_DEADLINE: str(int(self.maker.clock() + bounds.seconds + ENDING)),
         }
         image, error = "", ""
-        with _folder() as seen:
+        with temporary("pw-setup-") as seen:
             hosts = Hosts(seen, listed(plan.ecosystems), self.rules, plan.hosts)
             if self.rules.certificates:
                 (seen / "certificates.pem").write_bytes(self.rules.certificates)
@@ -260,8 +278,12 @@ class Setups:
                 builder(self.maker.engine, base, PROGRAM, bounds, str(seen), labels) as made,
             ):
                 error = self._ran(made, plan, hosts, log, cancelled)
+                if not error and not plan.only_packages:
+                    error = self.grounds.shaken(base, made)
                 if not error:
-                    image = made.commit(REPOSITORY, key, _changes(base, key, plan, places))
+                    whose = EVERYBODY if self.rules.shared else scope
+                    changes = _changes(base, key, whose, plan, places)
+                    image = made.commit(REPOSITORY, key, changes)
             refused = hosts.refused()
         for host in refused:
             log.say(f"!! the host {host} is not on the allow-list and was not reached")
@@ -377,29 +399,25 @@ def packed(plan: SetupPlan, rules: SetupRules) -> bytes:
     return out.getvalue()
 
 
-def _changes(base: str, key: str, plan: SetupPlan, places: str) -> list[str]:
+def _changes(base: str, key: str, scope: str, plan: SetupPlan, places: str) -> list[str]:
     """How the image differs from its container: a check's settings, and what it was made of."""
-    lines = [f"USER {USER}", f"WORKDIR {WORKSPACE}", 'ENTRYPOINT ["/usr/bin/env"]', 'CMD ["sh"]']
+    lines = [
+        f"USER {GROUP}:{GROUP}",
+        f"WORKDIR {WORKSPACE}",
+        'ENTRYPOINT ["/usr/bin/env"]',
+        'CMD ["sh"]',
+    ]
     lines += [f"ENV {name}={json.dumps(value)}" for name, value in sorted(plan.env.items())]
-    for label, value in ((LABEL_SETUP, key), (LABEL_BASE, base), (LABEL_PLACES, places)):
-        lines.append(f"LABEL {label}={json.dumps(value)}")
+    labels = {LABEL_SETUP: key, LABEL_BASE: base, LABEL_PLACES: places, LABEL_SCOPE: scope}
+    lines += [f"LABEL {label}={json.dumps(value)}" for label, value in labels.items()]
     return [line.replace("$", "\\$") for line in lines]
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """What the builder sees of this machine: the proxy's socket and the list of hosts."""
-    made = Path(tempfile.mkdtemp(prefix="pw-setup-"))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 @contextmanager
 def _proxy(folder: Path) -> Iterator[None]:
     """The proxy as a process of its own, without this process's environment."""
     words = [sys.executable, "-m", "worker.sandbox.proxy", str(folder)]
+    words = tied(words, signal.SIGTERM)  # which it takes as its end, its own processes included
     root = str(Path(__file__).resolve().parents[2])
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": root, "HOME": str(folder), "LANG": "C.UTF-8"}
     with subprocess.Popen(  # noqa: S603 - our own program
@@ -429,6 +447,11 @@ def environment_of(maker: Maker, image: str) -> Mapping[str, list[Any]]:
     return json.loads(told) if told else {"links": [], "services": []}
 
 
+def scope_of(engine: Engine, image: str) -> str | None:
+    """Whose an image of a set-up is, EVERYBODY included, None where it does not say."""
+    return image_labels(engine, image).get(LABEL_SCOPE)
+
+
 def setup_made(engine: Engine, image: str) -> bool:
     """Whether an image came from a set-up, or is gone: neither has to be kept when unused."""
     try:
@@ -436,30 +459,3 @@ def setup_made(engine: Engine, image: str) -> bool:
     except Missing:
         return True
     return any(name.startswith(f"{REPOSITORY}:") for name in names)
-
-
-def linked(links: list[str]) -> bytes:
-    """Members of a tar that lay links into a workspace; to be put before a tree's own."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        made: set[str] = set()
-        for link in links:
-            parts = link.split("/")[:-1]
-            for depth in range(len(parts)):
-                folder = "/".join(parts[: depth + 1])
-                if folder not in made:
-                    made.add(folder)
-                    entry = tarfile.TarInfo(folder)
-                    entry.type, entry.mode, entry.uid, entry.gid = (
-                        tarfile.DIRTYPE,
-                        0o755,
-                        65534,
-                        65534,
-                    )
-                    tar.addfile(entry)
-            entry = tarfile.TarInfo(link)
-            entry.type, entry.linkname = tarfile.SYMTYPE, f"{HOME}/deps/{link}"
-            entry.uid = entry.gid = 65534
-            tar.addfile(entry)
-        end = tar.offset
-    return out.getvalue()[:end]

@@ -14,7 +14,7 @@ import msgspec
 from app.domain.environment_config import ServiceConfig
 from app.domain.errors import Refused
 from app.domain.setup import VIEW_CAP, SetupOutcome, SetupPlan, Step, Tool
-from worker.sandbox.wire import EnvName, Head, ImageId, RunId, Word, inside
+from worker.sandbox.wire import EnvName, Head, ImageId, RunId, Tenant, Word, inside
 
 Short = Annotated[str, msgspec.Meta(max_length=256, pattern=r"^[^\x00-\x1f]*$")]
 Package = Annotated[str, msgspec.Meta(max_length=170, pattern=r"^[a-z0-9][A-Za-z0-9+.=:~-]+$")]
@@ -59,7 +59,7 @@ class PlanAsk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class SetupHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     run: RunId
     image: ImageId
-    tenant: Annotated[str, msgspec.Meta(max_length=64)]
+    tenant: Tenant
     plan: PlanAsk
 
 

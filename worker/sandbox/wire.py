@@ -86,6 +86,7 @@ class RunHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     run: RunId
     job: Ask
     files: Annotated[list[LaidFile], msgspec.Meta(max_length=4096)]
+    tenant: Tenant = ""
 
 
 class ImageAsk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from app.domain.errors import Refused, Unavailable
 from worker import settings
-from worker.sandbox import keeper, leftover, selftest
+from worker.sandbox import folders, keeper, leftover, selftest
 from worker.sandbox.cell import Maker
 from worker.sandbox.disk import Disk
 from worker.sandbox.doors import Remote, answer, far, listening, place
@@ -29,7 +29,7 @@ from worker.sandbox.image import RECIPE, Images, ensure_default
 from worker.sandbox.leftover import DAY, Keep, Uses
 from worker.sandbox.profile import RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
-from worker.sandbox.setup import SetupRules, Setups, setup_made
+from worker.sandbox.setup import SetupRules, Setups, scope_of, setup_made
 from worker.sandbox.tunnel import reached
 from worker.sandbox.versions import judge
 from worker.setup_settings import SetupSettings
@@ -209,6 +209,7 @@ def serve(
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
     with leaving(), opened(chosen, say) as engine, place(path), far(chosen.remote) as beyond:
         me = keeper.owner(path, os.getpid())
+        folders.sweep(clock())
         if gone := keeper.reap(engine, me, clock()):
             say(f"removed {gone} containers of an earlier sandbox")
         limits = sized(ceilings or Ceilings(), engine.facts)
@@ -223,6 +224,7 @@ def serve(
             recipe,
             folder,
             used=lambda image: uses.note(image, clock()),
+            scope=lambda image: scope_of(engine, image),
         )
         image = ensure_default(engine, say, recipe, folder)
         prove(maker, image)
@@ -233,7 +235,7 @@ def serve(
             maker, chosen.setup, path.with_name("setups"), kept.prove, kept.service_image
         )
         setup_room = SetupRoom(rooms, setups)
-        rooms.prefix, rooms.beside = setup_room.prefix, setup_room.beside
+        rooms.links, rooms.beside = setup_room.links, setup_room.beside
         chores = Chores(rooms, me, clock, uses, chosen.keep, say)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")
