@@ -56,6 +56,7 @@ from worker.desk.stages.follow import follow
 from worker.desk.stages.publish import publish
 from worker.desk.stages.readmit import readmit
 from worker.desk.stages.renew import renew
+from worker.desk.stages.unhold import unhold
 from worker.desk.stages.vouch import vouch
 from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
@@ -140,12 +141,14 @@ class Desk:
             settings_of=partial(self._settings_of, hold),
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
+            journal=self.ledger.journal,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
             return Crew(stages=foreign, explain=explain(kit))
         if run.kind in FOLLOWING:
-            again = {State.ADMIT: follow(kit), State.PUBLISH: certify_again(kit)}
+            admits = unhold(kit) if run.kind is Kind.UNHOLD else follow(kit)
+            again = {State.ADMIT: admits, State.PUBLISH: certify_again(kit)}
             return Crew(stages=again, explain=explain(kit), salvage=of_update(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         if run.kind is Kind.REVISE:
