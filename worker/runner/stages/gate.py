@@ -40,11 +40,12 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 "The run ended without a change: the candidate equals what it began from.",
                 "Say in the issue what should differ, then label it again.",
             )
-        rules = rules_of(contract.config, contract.revision.scope if contract.revision else None)
         start = snapshot.start
         own = None if start == snapshot.base_tree else kit.objects.deltas(start, candidate.tree)
         deltas = kit.objects.deltas(snapshot.base_tree, candidate.tree)
         foreign = run.kind in JUDGING  # what others made: told about, never withheld
+        scope = contract.revision.scope if contract.revision else None
+        rules = rules_of(contract.config, scope, foreign=foreign or own is not None)
         if not foreign:
             mine = deltas if own is None else own
             _free_of_blocked(mine, rules)
@@ -69,6 +70,7 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 halt=run.halt,
                 witness=replace(heard.witness, criteria=contract.criteria),
                 passing=heard.passing,
+                aside=heard.aside,
                 own=own,
             )
         )
