@@ -235,3 +235,13 @@ def test_a_held_head_is_let_run_by_a_word_even_where_the_desk_is_killed(town: To
     assert conclusion(town, name, head) == "success" and head in body(town, name, run)
     done = examined(town, name, pull, run)
     assert done.returncode == 0, done.stdout + done.stderr
+
+    def gate(title: str) -> bool:
+        found = [one for one in hub.check_runs(name, head) if one["name"] == "patchwarrant/gate"]
+        return [one["output"]["title"] for one in found] == [title]
+
+    town.up.await_true(lambda: gate("Waits for the repository's own CI"), 20)
+    hub.set_status(name, "mona", head, "build", "failure")
+    town.up.await_true(lambda: gate("The repository's own CI failed"), 20)
+    hub.set_status(name, "mona", head, "build", "success")
+    town.up.await_true(lambda: gate("Ready for review"), 20)

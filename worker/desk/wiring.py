@@ -36,6 +36,7 @@ from worker.desk import doctor
 from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
+from worker.desk.gate_look import GateLook
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
 from worker.desk.github.survey import installations, labelled, repositories
@@ -106,6 +107,7 @@ class Desk:
             ledger=self.ledger,
             rows=Approvals(self.ledger.calls),
             weigh=self.access.weigh,
+            gates=GateLook(self.access.reports, self.access.write),
             write=self.access.write,
             config_of=config_of,
             owner=self.name,
