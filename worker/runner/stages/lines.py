@@ -12,6 +12,7 @@ from app.domain.errors import Halt, Reason
 from app.domain.policy import Rules
 from app.domain.redact import secret_kinds
 from app.domain.signs import signs
+from app.domain.strange import aims_at, large, strange
 from app.domain.touched import runners, shadows, touches
 from worker.runner.stages.check_kit import CheckKit
 
@@ -40,7 +41,7 @@ def secrets_in(
     """(path, kind) of what looks like a secret in the added lines, or is one of ours."""
     for delta in deltas:
         lines = [text for _, text in added(kit, old, new, delta)]
-        yield from ((delta.path, kind) for kind in secret_kinds(lines))
+        yield from ((delta.path, kind) for kind in secret_kinds((delta.path, *lines)))
         if kit.knows("\n".join((delta.path, *lines))):
             yield delta.path, OWN
 
@@ -152,3 +153,20 @@ def sign_sentences(
         found = signs(path, added(kit, old, new, delta), reports)
         said += [str(replace(one, text="(not shown)") if path in silent else one) for one in found]
     return tuple(said[:SIGNS])
+
+
+def strange_sentences(
+    kit: CheckKit, old: str, new: str, deltas: Sequence[Delta]
+) -> tuple[str, ...]:
+    """What the difference does not show: hidden characters, links, binaries, modes, size."""
+    entries = {entry.path: entry.oid for entry in kit.objects.entries(new)}
+    folders = {path[:at] for path in entries for at, char in enumerate(path) if char == "/"}
+    said = list(large(deltas))
+    for delta in deltas:
+        target = ""
+        if delta.new_mode == LINK:
+            target = kit.objects.blob(entries[delta.path]).decode("utf-8", "replace")
+        aim = aims_at(delta.path, target)
+        lines = added(kit, old, new, delta) if delta.added >= 0 else ()
+        said += strange(delta, lines, target, aim in entries or aim in folders or aim == ".")
+    return tuple(said)

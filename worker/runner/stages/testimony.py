@@ -21,6 +21,7 @@ from worker.runner.stages.lines import (
     secrets_in,
     sign_sentences,
     started,
+    strange_sentences,
 )
 from worker.runner.stages.red import red_green
 from worker.runner.stages.restored import base_tests
@@ -64,9 +65,10 @@ def testimony(
     secrets = list(secrets_in(kit, base, tree, deltas)) if foreign else []
     silent = {path for path, _ in secrets}
     touched = referee_sentences(kit, base, tree, deltas, rules, decided, silent)
-    signs = tuple(f"`{path}` adds what looks like a secret: {kind}." for path, kind in secrets)
-    signs += sign_sentences(kit, base, tree, deltas, rules, checks, silent)
-    witness = Witness(touched=touched, deciding=decided.paths, signs=signs)
+    odd = tuple(f"`{path}` adds what looks like a secret: {kind}." for path, kind in secrets)
+    odd += strange_sentences(kit, base, tree, deltas) if foreign else ()
+    signs = sign_sentences(kit, base, tree, deltas, rules, checks, silent)
+    witness = Witness(touched=touched, deciding=decided.paths, signs=signs, strange=odd)
     passing = tuple(
         test
         for result in run.results
@@ -83,6 +85,7 @@ def testimony(
         touched=touched,
         deciding=decided.paths,
         signs=signs,
+        strange=odd,
         sentinels=seen,
         flaky=flaky,
         red=red,
