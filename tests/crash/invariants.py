@@ -179,9 +179,10 @@ def _tree(town: Town, name: str, commit: str) -> str:
 def _money(town: Town, ledger: Ledger, run: Run, wanted: Expected, told: Told) -> Iterable[str]:
     kept = [e for e in ledger.journal(run.id) if e.kind is Kept.MODEL]
     journalled = sum(int(e.data["dollars"]) for e in kept)
+    broken = sum(int(e.data["dollars"]) for e in kept if not e.data.get("charged", True))
     whole = [e for e in kept if "failed" not in e.data]
-    if run.spend.dollars != journalled:
-        yield f"I4: {run.spend.dollars} are charged, {journalled} journalled"
+    if (run.spend.dollars, run.spend.broken) != (journalled - broken, broken):
+        yield f"I4: {run.spend.dollars} are charged, {journalled - broken} journalled"
     asked = len(town.model.requests())
     if asked > len(whole) + 1 + told.lost:
         yield f"I4: the model was asked {asked} times for {len(whole)} recorded replies"
