@@ -92,8 +92,19 @@ class _Installation(TypedDict):
     id: NotRequired[int | None]
 
 
+class _CheckSuite(TypedDict):
+    head_branch: NotRequired[str | None]
+
+
 class _CheckRun(TypedDict):
     external_id: NotRequired[str | None]
+    check_suite: NotRequired[_CheckSuite | None]
+
+
+class _Shown(TypedDict):
+    """A branch that shows a commit."""
+
+    name: NotRequired[str | None]
 
 
 class _Changes(TypedDict):
@@ -116,6 +127,8 @@ class _Told(TypedDict):
     discussion: NotRequired[_Anything | None]
     review: NotRequired[_Comment | None]
     check_run: NotRequired[_CheckRun | None]
+    check_suite: NotRequired[_CheckSuite | None]
+    branches: NotRequired[list[_Shown | None] | None]
     changes: NotRequired[_Changes | None]
     ref: NotRequired[str | None]
     repositories_removed: NotRequired[list[_Installation | None] | None]

@@ -40,6 +40,7 @@ PERMISSIONS = {
     "pull_requests": "write",
     "issues": "write",
     "checks": "write",
+    "statuses": "read",
 }
 
 

@@ -129,7 +129,7 @@ class Standing:
 
 def standing(facts: Facts) -> Standing:
     """How it stands with `facts`: approved only if nothing speaks against it."""
-    return _evidence(facts) or _surroundings(facts) or _reviews(facts)
+    return evidence_wall(facts) or _surroundings(facts) or _reviews(facts)
 
 
 def latest(reviews: Iterable[Vote]) -> tuple[Vote, ...]:
@@ -156,7 +156,8 @@ def _person(person: Person) -> bool:
     return person.kind == "User" and person.id > 0
 
 
-def _evidence(facts: Facts) -> Standing | None:
+def evidence_wall(facts: Facts) -> Standing | None:
+    """What about the evidence speaks against the change, None where it passed on this head."""
     proof = facts.proof
     if facts.state != "open":
         return Standing(Why.CLOSED, f"The pull request is {facts.state}.")

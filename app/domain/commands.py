@@ -175,6 +175,7 @@ HELP: tuple[tuple[str, str], ...] = (
     ("revise WHAT", "on a pull request of mine, one of its lines or in a review: change it so"),
     ("verify", "on any pull request: run the base's checks on it and sign what they show"),
     ("update", "on a pull request of mine: merge the present base into it, and check that"),
+    ("ci", "on a pull request of mine whose head is held back: let the workflows run on it"),
     ("status", "tell how it stands"),
     ("retry", "the last request once more"),
     ("cancel", "stop the run; `stop` is the same"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.domain import told
 from app.domain.commands import TRIAGE, Word, command_of
 from app.domain.errors import Halt
 from app.domain.event import Event, EventKind, Ignored
@@ -29,6 +28,7 @@ _DOES = {
     Word.VERIFY: "a run that checks this pull request as it is",
     Word.REVISE: "a run that changes our pull request as is said, or it waits for the next one,",
     Word.UPDATE: "a run that merges the base into our pull request and checks it",
+    Word.CI: "a run that lets the repository's own workflows run on our pull request's head",
     Word.RETRY: "the last request's run once more",
 }
 
@@ -107,8 +107,6 @@ def _said(event: Event, owners: frozenset[str] | None) -> Foretold:
     said = f"`/agent {command.said}`".replace(" `", "`")
     if word is None:
         return Foretold(ANSWERS, f"{said} is no word: the help is answered.", event.key, live)
-    if word in told.LATER:
-        return Foretold(ANSWERS, f"{said} is answered: this version cannot.", event.key, live)
     wrong = _wrong_place(event, word)
     if wrong:
         return Foretold(ANSWERS, f"{said} is answered: {wrong}", event.key, live)

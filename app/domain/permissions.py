@@ -29,6 +29,7 @@ class Phase(StrEnum):
     DOCTOR = "doctor"  # live reads of what fences the App and what runs on its branches
     INSPECT = "inspect"  # the same with a person's own token; never minted for the App
     WEIGH = "weigh"  # live reads about an approval
+    REPORTS = "reports"  # live reads about what CI says of a commit
 
 
 READ = "read"
@@ -101,6 +102,7 @@ CALLS: dict[str, Call] = {
     "reply": _send("POST", "/pulls/{number}/comments/{comment}/replies", "pull_requests", "body"),
     "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
     "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
+    "commit_status": _get("/commits/{sha}/status", "statuses", *_PAGES),
     "create_check": _send(
         "POST",
         "/check-runs",
@@ -197,6 +199,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
     Phase.DOCTOR: _SEEN,
     Phase.INSPECT: (*_SEEN, "protection", "actions", "actions_token"),
+    Phase.REPORTS: ("check_runs", "commit_status", "branch_rules"),
     Phase.WEIGH: (
         "repository",
         "role",
@@ -219,6 +222,7 @@ _BESIDES: dict[Phase, dict[str, str]] = {Phase.FETCH: {"contents": READ}}
 # The webhook events that the App subscribes to; those of the installation come unasked.
 EVENTS: tuple[str, ...] = (
     "check_run",
+    "check_suite",
     "issue_comment",
     "issues",
     "pull_request",
@@ -226,6 +230,7 @@ EVENTS: tuple[str, ...] = (
     "pull_request_review_comment",
     "push",
     "repository",
+    "status",
 )
 
 

@@ -425,6 +425,25 @@ class ApprovalReader(GitHubReader, Protocol):
 
 
 @dataclass(frozen=True)
+class Report:
+    """What one check of somebody else's, or one commit status, says about a head; `conclusion` is
+    "" while it is not done, else in the words of GitHub's check runs."""
+
+    name: str
+    conclusion: str
+
+
+class CiReader(Protocol):
+    """Live reads about the repository's own CI. All raise `Refused`/`Missing`."""
+
+    def reports(self, commit: str) -> tuple[Report, ...]:
+        """What check runs of other apps and commit statuses say, the newest of each."""
+
+    def required_checks(self, branch: str) -> frozenset[str]:
+        """Names of the checks that active rulesets ask for on a branch."""
+
+
+@dataclass(frozen=True)
 class FileWrite:
     """A change set's entry with its bytes; `data` None deletes the path."""
 

@@ -224,7 +224,8 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     plan = None if run.kind is Kind.REVISE else run.plan
     foreign = run.kind in JUDGING
     files = files_line(facts.deltas, plan, foreign or run.kind is Kind.REVISE)
-    parts.append(files if foreign else "  \n".join((files, spent(run.spend, limits))))
+    costs = not foreign and run.kind is not Kind.UNHOLD
+    parts.append("  \n".join((files, spent(run.spend, limits))) if costs else files)
     return "\n\n".join(parts)
 
 

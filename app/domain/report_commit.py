@@ -85,6 +85,14 @@ def update_message(run: Run) -> str:
     return "\n\n".join([subject, told, trailers]) + "\n"
 
 
+def unhold_message(run: Run) -> str:
+    """Of its parent's tree once more, for the repository's own workflows to run on."""
+    head = run.contract.head[:12] if run.contract else ""
+    subject = f"Let the repository's own workflows run (for #{run.issue})"
+    told = _wrapped(f"The same tree as {head}, which held them back. {_checked(run)}")
+    return "\n\n".join([subject, told, f"Agent-Run: {run.id}"]) + "\n"
+
+
 def _passed(run: Run) -> bool:
     return run.verdict is not None and run.verdict.result is Result.PASSED
 

@@ -10,7 +10,7 @@ from app.domain.report_facts import FIRST_ROWS, LADDER, Facts, Sizes
 from app.domain.report_parts import RESULTS, SIGNS, check_table, names, short
 from app.domain.report_verify import unlabelled
 from app.domain.run import Run
-from app.domain.state import Kind, State
+from app.domain.state import FOLLOWING, Kind, State
 from app.domain.told import mention
 from app.domain.two_looks import TwoLooks
 
@@ -19,6 +19,8 @@ SIZES = LADDER[2]
 # somebody wanted the end.
 SILENT = frozenset({Reason.HEAD_MOVED, Reason.CANCELLED})
 PREFIXES = ("[not certified] ", "[incomplete] ")
+_NAMES = {Kind.UPDATE: "Update", Kind.UNHOLD: "The repository's own workflows"}
+_WORDS = {Kind.UPDATE: "update", Kind.UNHOLD: "ci", Kind.RECHECK: "verify"}
 _STEPS = {
     State.ADMIT: "admitted: the head, its base, who made its commits",
     State.PREPARE: "prepared: base and head fetched, baseline of the base's checks",
@@ -31,7 +33,7 @@ _STEPS = {
 def people(run: Run, sizes: Sizes) -> str:
     """The branch's commits that this app did not make, "" without any."""
     contract = run.contract
-    if contract is None or run.kind not in (Kind.RECHECK, Kind.UPDATE):
+    if contract is None or run.kind not in FOLLOWING:
         return ""
     parts = []
     if contract.rewritten:
@@ -90,6 +92,8 @@ def origin(run: Run) -> str:
     who = code(run.requester.login)
     if run.kind is Kind.UPDATE:
         return f"the base merged in for {who}, no model took part"
+    if run.kind is Kind.UNHOLD:
+        return f"the same tree as before, let run for {who}"
     return f"checked again after a push or a word of {who}, no model took part"
 
 
@@ -103,10 +107,11 @@ def status_of_following(run: Run, minutes: str) -> str:
     elif run.halt is not None:
         parts.append(f"Stopped: {code(run.halt.reason)}. {inline(run.halt.message, 1_500)}")
     else:
-        order = list(_STEPS)
+        passed_through = (State.ADMIT, State.PUBLISH)
+        order = [one for one in _STEPS if run.kind is not Kind.UNHOLD or one in passed_through]
         now = order.index(run.state) if run.state in order else len(order)
         signs = ["[ ] ▶️" if at == now else "[x]" if at < now else "[ ]" for at in range(len(order))]
-        steps = zip(signs, _STEPS.values(), strict=True)
+        steps = zip(signs, (_STEPS[one] for one in order), strict=True)
         parts.append("\n".join(f"- {sign} {words}" for sign, words in steps))
     if run.publication.pull:
         parts.append(f"Pull request: #{run.publication.pull}")
@@ -116,7 +121,7 @@ def status_of_following(run: Run, minutes: str) -> str:
 
 def _headline(run: Run) -> str:
     head = short(run.publication.commit or (run.contract.head if run.contract else ""))
-    what = "Update" if run.kind is Kind.UPDATE else f"Another look at {head}"
+    what = _NAMES.get(run.kind, f"Another look at {head}")
     if run.state is State.COMPLETE and run.verdict is not None:
         return f"{what}: {run.verdict.result}"
     if run.state is State.HALTED:
@@ -155,12 +160,24 @@ def _said(run: Run) -> str:
                 else "the base was not merged; the branch is as it was."
             )
             return done
+        if run.kind is Kind.UNHOLD:
+            return (
+                f"the branch shows {short(run.publication.commit)} already, and then this stopped."
+                if run.publication.commit
+                else "nothing was pushed; the head is as it was."
+            )
         return (
             f"the head {head} could not be checked, so there is no evidence about it. The "
             "pull request's body says so."
         )
     if run.contract is None or run.verdict is None:
         return "this look left no verdict."
+    if run.kind is Kind.UNHOLD:
+        return (
+            f"the head is {short(run.publication.commit)} now: the very tree of {head}, without "
+            "what held the repository's own workflows back, so they start by themselves. The "
+            "evidence is signed anew for that commit; nothing was checked again."
+        )
     return (
         f"{code(run.contract.base_branch)} at {short(run.contract.base_commit)} is merged in as "
         f"{short(run.publication.commit)}, with the parents {head} and "
@@ -173,7 +190,7 @@ def _why(halt: HaltRecord, kind: Kind) -> str:
     parts = [f"**Reason:** {code(halt.reason)}  \n**What happened:** {inline(halt.message, 1_500)}"]
     if halt.details:
         parts.append(bullets([inline(one, 400) for one in halt.details], 40))
-    again = f"`/agent {'update' if kind is Kind.UPDATE else 'verify'}` tries again."
+    again = f"`/agent {_WORDS[kind]}` tries again."
     helps = inline(" ".join((unlabelled(halt.next_step), again)).strip(), 1_500)
     parts.append(f"**What you can do:** {helps}")
     return "\n\n".join(parts)

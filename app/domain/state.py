@@ -16,12 +16,13 @@ class Kind(StrEnum):
     EXPLAIN = "explain"  # a read-only answer: where the code is and what would be done
     RECHECK = "recheck"  # evidence about what people pushed to a Change's own branch: no model
     UPDATE = "update"  # the base merged into a Change's branch, and that checked: no model
+    UNHOLD = "unhold"  # the checked tree once more, without what holds the repository's CI back
 
 
 # Kinds that judge a tree which others made: no model takes part and nothing is edited.
 JUDGING = frozenset({Kind.VERIFY, Kind.RECHECK, Kind.UPDATE})
 # Kinds that go on with a Change whose pull request is open.
-FOLLOWING = frozenset({Kind.RECHECK, Kind.UPDATE})
+FOLLOWING = frozenset({Kind.RECHECK, Kind.UPDATE, Kind.UNHOLD})
 
 
 class Role(StrEnum):
@@ -129,6 +130,14 @@ _EXPLAIN: dict[tuple[State, Signal], State] = {
     (State.LOCATE, Signal.HALT): State.HALTED,
 }
 
+# Nothing is judged: the evidence is of the very tree that another run's gate judged.
+_UNHOLD: dict[tuple[State, Signal], State] = {
+    (State.ADMIT, Signal.DONE): State.PUBLISH,
+    (State.PUBLISH, Signal.DONE): State.COMPLETE,
+    (State.ADMIT, Signal.HALT): State.HALTED,
+    (State.PUBLISH, Signal.HALT): State.HALTED,
+}
+
 MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {
     Kind.FIX: _FIX,
     Kind.REVISE: _REVISE,
@@ -136,6 +145,7 @@ MOVES: dict[Kind, dict[tuple[State, Signal], State]] = {
     Kind.EXPLAIN: _EXPLAIN,
     Kind.RECHECK: _VERIFY,
     Kind.UPDATE: _VERIFY,
+    Kind.UNHOLD: _UNHOLD,
 }
 
 

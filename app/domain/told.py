@@ -18,12 +18,6 @@ _SKIPS = re.compile(
     r"\[(?:skip ci|ci skip|no ci|skip actions|actions skip)\]|^skip-checks:[ \t]*true[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-# Words that are understood and whose machinery this version does not have.
-LATER: dict[Word, str] = {
-    Word.CI: "start the repository's own workflows for a head that was held back",
-}
-
-
 # Beside a cap that kept a head from being looked at.
 NOT_LOOKED_AT = (
     "What is on the branch now was not checked: the evidence in the body is about the commit that "
@@ -60,13 +54,6 @@ def persons_only(person: Person, said: str) -> str:
     return (
         f"{mention(person)}`/agent {said}` is for people: a bot may ask for a run, and steers and "
         "approves nothing."
-    )
-
-
-def later(person: Person, word: Word) -> str:
-    return (
-        f"{mention(person)}`/agent {word}` is understood, but this version of Patchwarrant cannot "
-        f"{LATER[word]} yet, so nothing was done. `/agent help` lists what it can do."
     )
 
 

@@ -31,7 +31,8 @@ _ACTIONS = ("labeled", "opened")  # not a set: what is asked for may be any JSON
 _FOREIGN = ("comment", "pull_request", "discussion", "review")
 # Event -> actions that may change what a run may do; all else of them is ignored.
 _NUDGES: dict[str, tuple[str, ...]] = {
-    "check_run": ("rerequested",),
+    "check_run": ("completed", "rerequested"),
+    "check_suite": ("completed",),
     "issues": ("closed", "deleted", "edited", "transferred", "unlabeled"),
     "member": ("added", "edited", "removed"),
     "pull_request": (
@@ -53,13 +54,18 @@ _SPOKEN = {  # event -> the action that may hold a command
     "pull_request_review_comment": "created",
 }
 PUSH = "push"
-READ = frozenset({*_SPOKEN, PUSH, *_NUDGES})
+STATUS = "status"  # a commit status; the event names no action
+READ = frozenset({*_SPOKEN, PUSH, STATUS, *_NUDGES})
 # Event -> what its body holds besides the repository; all other parts make it a misfit.
 _PARTS: dict[str, tuple[str, ...]] = {
     "issues": ("issue",),
     "pull_request": ("pull_request",),
     "pull_request_review": ("pull_request", "review"),
 }
+# What CI says about a commit; the branch that the event names is a hint where to look.
+_REPORTED = frozenset({("check_run", "completed"), ("check_suite", "completed")})
+CI_TOLD = frozenset({"check_run.completed", "check_suite.completed", STATUS})
+OWN_CHECKS = ("approval:", "gate:")  # how external ids of checks begin that a look itself writes
 AGENT = "agent/issue-"  # how the heads of our pull requests begin
 _TIME = re.compile(r"[0-9TZ:.+-]{1,40}")
 _LARGEST = 2**63
@@ -75,7 +81,7 @@ def worth_reading(name: str, action: str) -> bool:
     """Whether a body of this event and action can be an event at all, before it is read."""
     if name == "issues" and action in _ACTIONS:
         return True
-    if name == PUSH or action == _SPOKEN.get(name):
+    if name in (PUSH, STATUS) or action == _SPOKEN.get(name):
         return True
     return action in _NUDGES.get(name, ())
 
@@ -114,6 +120,8 @@ def event_of(
             return asked
     if name == PUSH:
         return _pushed(body, digest)
+    if name == STATUS or (name, action) in _REPORTED:
+        return _reported(name, body, digest)
     if name not in _NUDGES or not isinstance(action, str) or action not in _NUDGES[name]:
         return Ignored("this event starts nothing")
     return _nudge(name, action, body, digest)
@@ -280,6 +288,53 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
         branch=_text(head, "ref") if head is not None else "",
         repositories=tuple(_id(one, "id") for one in removed if isinstance(one, Mapping)),
     )
+
+
+def _reported(name: str, body: Body, digest: Callable[[], str] | None) -> Event | Ignored:
+    """CI said something about a commit; `branch` is ours, or the event starts nothing."""
+    if any(other in body for other in ("issue", *_FOREIGN)):
+        raise Misfit(f"this is not the body of a `{name}` event")
+    part = body if name == STATUS else _part(body, name)
+    if part is None:
+        raise Misfit(f"this is not the body of a `{name}` event")
+    if name == "check_run" and _text(part, "external_id").startswith(OWN_CHECKS):
+        return Ignored("a look of ours wrote this check")
+    branch = next((one for one in _branches(name, part) if one.startswith(AGENT)), "")
+    if not branch:
+        return Ignored("the commit is on no branch of ours")
+    repository, installation = _part(body, "repository"), _part(body, "installation")
+    if repository is None:
+        raise Misfit(f"a `{name}` event names its repository")
+    if installation is None:
+        return Ignored("no installation is named: the delivery is not the App's")
+    if digest is None:
+        return Ignored("no key can be made for a nudge")
+    sender = _part(body, "sender")
+    return Event(
+        key=f"nudge:{digest()}",
+        kind=EventKind.NUDGE,
+        installation=_id(installation, "id"),
+        repository=_repository(repository),
+        issue=0,
+        sender=GHOST if sender is None else _person(sender),
+        label="",
+        title="",
+        body="",
+        author=GHOST,
+        updated_at="",
+        told=STATUS if name == STATUS else f"{name}.completed",
+        branch=branch,
+    )
+
+
+def _branches(name: str, part: Body) -> list[str]:
+    if name == STATUS:
+        listed = part.get("branches") or ()
+        if not isinstance(listed, list | tuple):
+            raise Misfit("branches is not a list")
+        return [_text(one, "name") for one in listed if isinstance(one, Mapping)]
+    suite = part if name == "check_suite" else _part(part, "check_suite")
+    return [_text(suite or {}, "head_branch")]
 
 
 def _retargeted(body: Body) -> bool:

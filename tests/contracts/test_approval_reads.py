@@ -11,7 +11,7 @@ import pytest
 from app.domain.errors import Missing
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, FileWrite, GitHubWriter, Vote
+from app.domain.ports import ApprovalReader, CiReader, FileWrite, GitHubWriter, Vote
 from app.domain.run import Run
 from tests.contracts.test_github import the_run
 from tests.fakes.github import FakeGitHub, Files, tree_id
@@ -30,6 +30,7 @@ class Case:
 
     run: Run
     weigh: Callable[[Run], AbstractContextManager[ApprovalReader]]
+    reports: Callable[[Run], AbstractContextManager[CiReader]]
     write: Callable[[Run, Phase], AbstractContextManager[GitHubWriter]]
     main: str
     push: Callable[[str, str, dict[str, str]], str]
@@ -73,7 +74,17 @@ def fake_case() -> Case:
         hub.pulls[number] = replace(view, number=number, head_ref=branch, head_sha=sha)
         return number
 
-    return Case(the_run(hub.repository, 1), hub.weigh, hub.write, main, push, review, require, twin)
+    return Case(
+        the_run(hub.repository, 1),
+        hub.weigh,
+        hub.reports,
+        hub.write,
+        main,
+        push,
+        review,
+        require,
+        twin,
+    )
 
 
 VERBS = {"APPROVED": "APPROVE", "CHANGES_REQUESTED": "REQUEST_CHANGES"}
@@ -104,7 +115,7 @@ def real_case(hub: GitHubStandin) -> Case:
 
     return Case(
         the_run(Repository(world.repo_id, "acme", "widgets"), world.installation),
-        access.weigh, access.write, main, push, review, require,
+        access.weigh, access.reports, access.write, main, push, review, require,
         lambda branch: hub.open_pull(REPO, "alice", branch, "Twin"),
     )  # fmt: skip
 
@@ -209,3 +220,21 @@ def test_a_foreign_apps_check_run_of_our_name_is_not_ours(hub: GitHubStandin) ->
     hub.add_check_run(REPO, "other", case.main, "patchwarrant/approval", "success")
     with case.weigh(case.run) as reader:
         assert reader.checks(case.main, "patchwarrant/approval") == ()
+
+
+def test_what_other_apps_and_statuses_say_of_a_commit(hub: GitHubStandin) -> None:
+    case = real_case(hub)
+    hub.create_app("other", permissions={"checks": "write"})
+    hub.add_check_run(REPO, "other", case.main, "build", "failure")
+    hub.add_check_run(REPO, "other", case.main, "lint")
+    for state in ("failure", "success"):
+        hub.set_status(REPO, "alice", case.main, "deploy", state)
+    hub.set_status(REPO, "alice", case.main, "slow", "pending")
+    hub.set_status(REPO, "alice", case.main, "broken", "error")
+    with case.write(case.run, Phase.EVIDENCE) as writer:
+        writer.check_run("patchwarrant/gate", case.main, "gate:x", "success", "T", "S", "")
+    with case.reports(case.run) as reader:
+        said = {one.name: one.conclusion for one in reader.reports(case.main)}
+    assert said == {
+        "build": "failure", "lint": "", "deploy": "success", "slow": "", "broken": "failure",
+    }  # fmt: skip

@@ -199,3 +199,49 @@ def test_kill_9_in_an_update_leaves_one_merge_commit(town: Town, at: str) -> Non
     checks = [one for one in hub.check_runs(name, head) if one["name"] == "patchwarrant/evidence"]
     assert len(checks) == 1
     assert len([ref for ref in hub.refs(name) if "agent/" in ref]) == 1
+
+
+WITH_SECRET = (
+    "on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n"
+    "    steps: [{run: make, env: {T: '${{ secrets.T }}'}}]\n"
+)
+
+
+def test_a_held_head_is_let_run_by_a_word_even_where_the_desk_is_killed(town: Town) -> None:
+    name, number, first = drafted(town, {**FILES, ".github/workflows/ci.yml": WITH_SECRET})
+    hub, held, pull = town.up.hub, first.publication.commit, first.publication.pull
+    assert "skip-checks: true" in hub.commit(name, held)["message"]
+    assert "/agent ci" in body(town, name, first)
+    hub.fault("delay", "/git/refs/heads/", method="PATCH", seconds=1.5)
+    hub.comment(name, pull, "mona", "/agent ci")
+    run = town.up.await_run(
+        lambda one: one.kind is Kind.UNHOLD and one.repository.full_name == name, 30
+    )
+
+    def sent() -> bool:
+        with town.up.redis.client() as client:
+            return bool(client.hexists(record.intents_key(run.id), "branch"))
+
+    town.up.await_true(sent, 60)
+    town.up.kill("desk")
+    town.up.start("desk")
+    run = followed(town, name, number, first, Kind.UNHOLD)
+    assert run.state is State.COMPLETE, run.halt
+    head = hub.pull(name, pull)["head"]["sha"]
+    made = hub.commit(name, head)
+    assert head == run.publication.commit and "skip-checks" not in made["message"]
+    assert [one["sha"] for one in made["parents"]] == [held]
+    assert made["tree"]["sha"] == hub.commit(name, held)["tree"]["sha"]
+    assert conclusion(town, name, head) == "success" and head in body(town, name, run)
+    done = examined(town, name, pull, run)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    def gate(title: str) -> bool:
+        found = [one for one in hub.check_runs(name, head) if one["name"] == "patchwarrant/gate"]
+        return [one["output"]["title"] for one in found] == [title]
+
+    town.up.await_true(lambda: gate("Waits for the repository's own CI"), 20)
+    hub.set_status(name, "mona", head, "build", "failure")
+    town.up.await_true(lambda: gate("The repository's own CI failed"), 20)
+    hub.set_status(name, "mona", head, "build", "success")
+    town.up.await_true(lambda: gate("Ready for review"), 20)

@@ -19,6 +19,7 @@ from app.domain.permissions import Phase
 from app.domain.ports import (
     ApprovalReader,
     CheckView,
+    CiReader,
     CommentView,
     CommitView,
     Compared,
@@ -28,6 +29,7 @@ from app.domain.ports import (
     InlineView,
     IssueView,
     PullView,
+    Report,
     ReviewView,
     Vote,
     WeighedCommit,
@@ -110,6 +112,7 @@ class FakeGitHub:
     phases: list[Phase] = field(default_factory=list)
     votes: dict[int, list[Vote]] = field(default_factory=dict)
     authors: dict[str, Person | None] = field(default_factory=dict)  # of commits, by id
+    reported: dict[str, tuple[Report, ...]] = field(default_factory=dict)
     required: dict[str, frozenset[str]] = field(default_factory=dict)
     check_writes: int = 0
     clock: str = "2026-11-30T10:00:00Z"
@@ -154,6 +157,11 @@ class FakeGitHub:
         phases |= dict.fromkeys(FOLLOWING, Phase.FOLLOW)
         self.phases.append(phases.get(run.kind, Phase.AUTHORIZE))
         yield FakeReader(self)
+
+    @contextmanager
+    def reports(self, run: Run) -> Iterator[CiReader]:
+        self.phases.append(Phase.REPORTS)
+        yield FakeWeigher(self)
 
     @contextmanager
     def weigh(self, run: Run) -> Iterator[ApprovalReader]:
@@ -327,6 +335,10 @@ class FakeWeigher(FakeReader):
             CheckView(one.id, one.external_id, "completed", one.conclusion, one.summary, one.since)
             for one in reversed(found)
         )
+
+    def reports(self, commit: str) -> tuple[Report, ...]:
+        self.hub.up()
+        return self.hub.reported.get(commit, ())
 
     def required_checks(self, branch: str) -> frozenset[str]:
         self.hub.up()

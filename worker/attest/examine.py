@@ -141,10 +141,11 @@ def written_by_us(signed: Signed) -> bool:
 
 
 def based(signed: Signed, parents: Sequence[str] | None) -> Finding:
-    """The commit stands on the base that the checks were compared with; a revision's on the head
-    of the pull request that it revised."""
+    """The commit stands on the base that the checks were compared with; a revision's, and one that
+    lets workflows run, on the head of the pull request."""
     claim = "The commit stands on the base that the evidence names"
-    parent = at(signed.evidence, "revision", "parent")
+    unheld = at(signed.evidence, "unhold", "parent")
+    parent = unheld or at(signed.evidence, "revision", "parent")
     if parent:
         claim = "The commit stands on the head that the evidence names"
     base = str(parent or at(signed.evidence, "base", "gitCommit"))

@@ -20,6 +20,7 @@ from app.domain.evidence import Finding, Holds
 from app.domain.plan import Plan
 from app.domain.record import JournalEntry
 from app.domain.run import Run
+from app.domain.state import Kind
 from worker.attest import parts
 from worker.attest.canonical import IDS, builtins, canonical, digest, ids
 
@@ -145,6 +146,7 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
         },
         "plan": _plan(run.plan),
         **_revision(run),
+        **({"unhold": {"parent": run.onto}} if run.kind is Kind.UNHOLD else {}),
         "ci": {"held": run.ci.held, "started": len(run.ci.started)} if run.ci else {},
         "checks": _checks(run, room),
         "attempts": [

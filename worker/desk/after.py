@@ -26,7 +26,7 @@ def told_on_pull(kit: DeskKit, run: Run) -> Run:
     silent = run.halt is not None and run.halt.reason in SILENT
     if stopped and not silent and run.publication.pull:
         _take_back(kit, run)
-    asked = run.kind is Kind.UPDATE or (bool(run.word) and stopped)
+    asked = run.kind in (Kind.UPDATE, Kind.UNHOLD) or (bool(run.word) and stopped)
     if run.publication.pull and (asked or (stopped and not silent)):
         _comment(kit, run)
     with kit.write(run, Phase.STATUS) as writer:

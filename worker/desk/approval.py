@@ -1,4 +1,5 @@
-"""The check `patchwarrant/approval` on our pull requests, looked at anew whenever it may change.
+"""The checks `patchwarrant/approval` and `patchwarrant/gate` on our pull requests, looked at
+anew whenever one may change.
 
 The event only says where to look; what is said comes from live reads alone (docs/approval.md). One
 process looks at a Change at a time; whoever finds it taken leaves the mark for that one.
@@ -15,14 +16,17 @@ from typing import Protocol
 from app.domain.approval import CHECK, Facts, Standing, output, seal_of, standing
 from app.domain.errors import Halt, Missing, Refused, Stop, Unavailable, Uncertain
 from app.domain.event import Event, EventKind
+from app.domain.merge_gate import CHECK as GATE
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, CheckView, PullView
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.repo_config import Approval, RepoConfig
 from app.domain.run import BRANCH, Run
-from app.domain.triggers import PUSH
+from app.domain.triggers import CI_TOLD, PUSH
 from worker.desk.authority import require_repository
 from worker.desk.bystanders import Bystanders
+from worker.desk.gate_look import EXTERNAL as GATES
+from worker.desk.gate_look import GateLook
 from worker.desk.kit import Write
 from worker.desk.weighed import Known, facts_of
 from worker.store.approvals import Approvals
@@ -56,7 +60,8 @@ class Rows(Protocol):
 @dataclass(frozen=True)
 class ApprovalDesk:
     """Looks at approvals. `weigh` gives live reads for a run's repository; `owner` names this
-    process; `owners` is the operator's allow-list in lower case."""
+    process; `owners` is the operator's allow-list in lower case. Without `gates` only approvals are
+    looked at."""
 
     ledger: Rows
     rows: Approvals
@@ -65,6 +70,7 @@ class ApprovalDesk:
     config_of: Callable[[bytes], RepoConfig]
     owner: str
     owners: frozenset[str]
+    gates: GateLook | None = None
 
     def others(self, event: Event, asking: Run) -> str:
         """What is said on a pull request that is not ours. Raises `Unavailable`, `Uncertain`."""
@@ -115,14 +121,14 @@ class ApprovalDesk:
 
     def _concerned(self, event: Event) -> Iterable[ChangeRow]:
         if event.told == PRESSED:
-            name = event.text.removeprefix(EXTERNAL)
-            found = [self.ledger.change(name)] if name != event.text else []
+            kind, _, name = event.text.partition(":")
+            found = [self.ledger.change(name)] if f"{kind}:" in (EXTERNAL, GATES) else []
         elif event.told == PUSH or event.told.startswith("member."):
             # A push is looked at where it may go into; a person's role may count anywhere.
             found = self._looked_at(event.repository.id)
             if event.told == PUSH:
                 found = [one for one in found if one and self._goes_into(one, event.branch)]
-        elif event.told.startswith("pull_request"):
+        elif event.told.startswith("pull_request") or event.told in CI_TOLD:
             name_of = BRANCH.fullmatch(event.branch)
             found = [self.ledger.change(name_of["change"])] if name_of else []
         elif event.kind is EventKind.REVIEW:  # a command in a review that may approve as well
@@ -192,9 +198,15 @@ class ApprovalDesk:
                 return None
             facts = self._facts(reader, view, known)
             shown = reader.checks(view.head_sha, CHECK)
+            gate_shown = reader.checks(view.head_sha, GATE)
         found = standing(facts)
         self._superseded(change, runs[-1], view)
         self._shown(change, runs[-1], facts, found, shown)
+        if self.gates is not None and facts.state == "open":
+            through = self.gates.gate(runs, facts)
+            if not self.rows.lock(change.id, self.owner, LOCK_MS):
+                raise Unavailable("somebody else looks at this gate by now")
+            self.gates.show(change.id, runs[-1], facts.head, through, gate_shown)
         if facts.state == "open":
             return self.ledger.now() + AGAIN_MS
         self.rows.drop(change.repository, change.id)

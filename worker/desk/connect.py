@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, GitHubReader, GitHubWriter
+from app.domain.ports import ApprovalReader, CiReader, GitHubReader, GitHubWriter
 from app.domain.run import Run, branch_name
 from app.domain.state import FOLLOWING, Kind
 from worker.desk.github.http import Client, Pace
@@ -66,6 +66,13 @@ class Access:
     def weigh(self, run: Run) -> Iterator[ApprovalReader]:
         """Live reads about an approval, or about whether one is needed."""
         with self.client(run, Phase.WEIGH) as client:
+            yield Weigher(client, self.app_id)
+
+    @contextmanager
+    def reports(self, run: Run) -> Iterator[CiReader]:
+        """Live reads about what CI says. A token of its own: an App whose owner has not accepted
+        `statuses: read` yet has its approvals looked at all the same."""
+        with self.client(run, Phase.REPORTS) as client:
             yield Weigher(client, self.app_id)
 
     @contextmanager

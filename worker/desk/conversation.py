@@ -110,9 +110,6 @@ def _done(said: Said) -> str | None:
     if word is None:
         said.reply(told.unknown(said.event.sender, said.command.said), f"help:{said.event.issue}")
         return None
-    if word in told.LATER:
-        said.reply(told.later(said.event.sender, word), f"later:{word}:{said.event.issue}")
-        return None
     return _DOERS[word](said)
 
 
@@ -188,6 +185,10 @@ def _verify(said: Said) -> str | None:
 
 def _update(said: Said) -> str | None:
     return _gone_on(said, Kind.UPDATE, Word.UPDATE)
+
+
+def _ci(said: Said) -> str | None:
+    return _gone_on(said, Kind.UNHOLD, Word.CI)
 
 
 def _gone_on(said: Said, kind: Kind, word: Word) -> str | None:
@@ -268,6 +269,7 @@ _DOERS: dict[Word, Callable[[Said], str | None]] = {
     Word.REVISE: revise,
     Word.VERIFY: _verify,
     Word.UPDATE: _update,
+    Word.CI: _ci,
     Word.RETRY: _retry,
     Word.APPROVE: _approve,
     Word.PUBLISH: _publish,

@@ -47,7 +47,8 @@ class DeskKit:
     when we last did (Redis ms), `heard` when an event was written; `newer_trigger` whether
     another label event of the run's issue waits, whose label is not ours to take off. `owners`
     is the operator's allow-list in lower case; empty refuses all. `history` gives the runs of a
-    run's Change, oldest first, `tell_oneself` writes an event that a live read made known;
+    run's Change, oldest first, `journal` any run's journal, `tell_oneself` writes an event that a
+    live read made known;
     `waiting` are the event keys of review comments that wait for the Change's next run, `taken`
     says that one took them up. `bots` are ids of bots that the operator lets trigger;
     `settings_of` gives the doctor's summary about the run's repository, {} where it could not be
@@ -81,6 +82,7 @@ class DeskKit:
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
     history: Callable[[Run], Sequence[Run]] = lambda _run: ()
     tell_oneself: Callable[[Event], object] = lambda _event: None
+    journal: Callable[[str], Sequence[JournalEntry]] = lambda _run: ()
 
 
 def envelope_bytes(envelope: dict[str, Any]) -> bytes:

@@ -1,4 +1,5 @@
-"""A base merged into a Change's branch: the checked tree as a commit with two parents."""
+"""A checked tree as a commit of ours on a Change's branch: its base merged in, with two parents,
+or the head's own tree once more, without the words that hold the repository's workflows back."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
 from app.domain.permissions import Phase
 from app.domain.ports import FileWrite, GitHubWriter
 from app.domain.run import Run
+from app.domain.state import Kind
 from worker.desk.evidence import signed
 from worker.desk.intents import Record, done, once
 from worker.desk.kit import DeskKit
@@ -20,7 +22,7 @@ NO_WORKFLOWS = "create or update workflow"
 
 
 def merged(kit: DeskKit, run: Run, contract: Contract, candidate: Candidate) -> str:
-    """The merge's commit id: objects, commit, signed statements, then the ref, each read back.
+    """The commit's id: objects, commit, signed statements, then the ref, each read back.
 
     Raises `Halt(HEAD_MOVED)` where somebody pushed meanwhile and `Halt(WORKFLOW_FILES)` where
     GitHub does not let an App move a branch over changed workflow files; the branch is then as it
@@ -48,13 +50,17 @@ def merged(kit: DeskKit, run: Run, contract: Contract, candidate: Candidate) -> 
             lambda: _adopted(kit, writer, run, commit),
         )
         if writer.commit_view(commit).tree != candidate.tree:
-            raise IntegrityError(f"The merge {commit} does not show the tree that was checked.")
+            raise IntegrityError(f"The commit {commit} does not show the tree that was checked.")
     return commit
 
 
 def _committed(
     kit: DeskKit, run: Run, contract: Contract, candidate: Candidate, writer: GitHubWriter
 ) -> Record:
+    if run.kind is Kind.UNHOLD:  # the tree is there already: it is the head's
+        message = report_commit.unhold_message(run)
+        commit, verified = writer.commit(message, candidate.tree, contract.head)
+        return {"commit": commit, "verified": verified}
     base = writer.commit_view(contract.base_commit).tree
     files = []
     for change in candidate.changes:
@@ -71,17 +77,22 @@ def _committed(
 def _there(
     writer: GitHubWriter, run: Run, contract: Contract, candidate: Candidate
 ) -> Record | None:
-    """The merge if the branch shows it already. A commit that no ref shows harms nobody."""
+    """Our commit if the branch shows it already. A commit that no ref shows harms nobody."""
     found = writer.find_branch(run.publication.branch)
     if found is None or found == contract.head:
         return None
     view = writer.commit_view(found)
     ours = (
         view.tree == candidate.tree
-        and view.parents == (contract.head, contract.base_commit)
+        and view.parents == _parents(run, contract)
         and f"Agent-Run: {run.id}" in view.message.splitlines()
     )
     return {"commit": found, "verified": view.verified} if ours else None
+
+
+def _parents(run: Run, contract: Contract) -> tuple[str, ...]:
+    alone = run.kind is Kind.UNHOLD
+    return (contract.head,) if alone else (contract.head, contract.base_commit)
 
 
 def _moved(writer: GitHubWriter, run: Run, contract: Contract, commit: str) -> Record:
@@ -90,7 +101,7 @@ def _moved(writer: GitHubWriter, run: Run, contract: Contract, commit: str) -> R
     if there is None:
         raise Halt(
             Reason.CANCELLED,
-            f"Somebody deleted the branch `{branch}`, so nothing was merged. It is not made again.",
+            f"Somebody deleted the branch `{branch}`, so nothing was pushed. It is not made again.",
             "Bring the branch back, or label the issue for a new start.",
         )
     if there != contract.head:
@@ -108,7 +119,7 @@ def _moved(writer: GitHubWriter, run: Run, contract: Contract, commit: str) -> R
 
 
 def _adopted(kit: DeskKit, writer: GitHubWriter, run: Run, commit: str) -> Record | None:
-    """The branch if it shows the merge, or what somebody built upon it meanwhile."""
+    """The branch if it shows our commit, or what somebody built upon it meanwhile."""
     found = writer.find_branch(run.publication.branch)
     if found is None or found == commit:
         return None if found is None else {"commit": commit}

@@ -13,6 +13,7 @@ from app.domain.ports import GitHubReader, PullView
 from app.domain.record import ChangeRow
 from app.domain.run import BRANCH, Run
 from app.domain.state import ENDS, FOLLOWING, Kind, State
+from app.domain.triggers import CI_TOLD
 from worker.desk.authority import require_repository
 from worker.desk.front import EventDesk, run_for, speak
 from worker.desk.heads import MOVED, followed
@@ -36,7 +37,7 @@ def nudged(event: Event, desk: EventDesk) -> str | None:
         outcome = "edit noted"
     elif desk.read is not None and event.told == "pull_request.closed":
         outcome = _pull_closed(event, desk)
-    elif event.told.partition(".")[0] in ABOUT_APPROVALS:
+    elif event.told.partition(".")[0] in ABOUT_APPROVALS or event.told in CI_TOLD:
         outcome = "approvals are looked at"
     elif desk.read is not None:
         ended = [run.id for run in _concerned(event, desk) if _must_end(event, run, desk)]

@@ -36,6 +36,7 @@ from worker.desk import doctor
 from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
+from worker.desk.gate_look import GateLook
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
 from worker.desk.github.survey import installations, labelled, repositories
@@ -56,6 +57,7 @@ from worker.desk.stages.follow import follow
 from worker.desk.stages.publish import publish
 from worker.desk.stages.readmit import readmit
 from worker.desk.stages.renew import renew
+from worker.desk.stages.unhold import unhold
 from worker.desk.stages.vouch import vouch
 from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
@@ -107,6 +109,7 @@ class Desk:
             ledger=self.ledger,
             rows=Approvals(self.ledger.calls),
             weigh=self.access.weigh,
+            gates=GateLook(self.access.reports, self.access.write),
             write=self.access.write,
             config_of=config_of,
             owner=self.name,
@@ -142,12 +145,14 @@ class Desk:
             settings_of=partial(self._settings_of, hold),
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
+            journal=self.ledger.journal,
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
             return Crew(stages=foreign, explain=explain(kit))
         if run.kind in FOLLOWING:
-            again = {State.ADMIT: follow(kit), State.PUBLISH: certify_again(kit)}
+            admits = unhold(kit) if run.kind is Kind.UNHOLD else follow(kit)
+            again = {State.ADMIT: admits, State.PUBLISH: certify_again(kit)}
             return Crew(stages=again, explain=explain(kit), salvage=of_update(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         if run.kind is Kind.REVISE:

@@ -57,6 +57,7 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
         (Phase.PULL, {"metadata": "read", "pull_requests": "write"}),
         (Phase.EVIDENCE, {"metadata": "read", "checks": "write"}),
         (Phase.DOCTOR, {"metadata": "read", "contents": "read"}),
+        (Phase.REPORTS, {"metadata": "read", "checks": "read", "statuses": "read"}),
         (
             Phase.WEIGH,
             {"metadata": "read", "contents": "read", "pull_requests": "read", "checks": "read"},

@@ -14,11 +14,12 @@ from app.domain.contract import Contract
 from app.domain.errors import HaltRecord, Reason, Waiting
 from app.domain.event import Person
 from app.domain.evidence import Result
-from app.domain.report_commit import update_message
+from app.domain.report_commit import unhold_message, update_message
 from app.domain.report_facts import LADDER, Facts
 from app.domain.report_follow import delta, ending_on_pull, people, retitled, status_of_following
 from app.domain.run import Attempt, Publication, Run, Wait
 from app.domain.state import Kind, State
+from app.domain.told import skip_directive
 from app.domain.two_looks import evidence_of, made_here, two_looks
 from tests.app.domain.report_world import passed
 
@@ -186,6 +187,11 @@ def test_a_body_without_evidence_for_its_head_claims_none() -> None:
 def test_the_merge_holds_workflows_back_as_any_commit_of_ours() -> None:
     text = update_message(followed(Kind.UPDATE, ci=Ci(held=True)))
     assert text.endswith("\n\n\nAgent-Run: 0a1b2c\nskip-checks: true\n")
+
+
+def test_the_commit_that_lets_workflows_run_holds_none_back() -> None:
+    text = unhold_message(followed(Kind.UNHOLD, ci=Ci(held=True)))
+    assert skip_directive(text) == "" and text.rstrip().splitlines()[-1].startswith("Agent-Run: ")
 
 
 def test_the_merge_commit_says_what_it_is_and_its_trailer_is_last() -> None:

@@ -16,6 +16,7 @@ STATES = {
     Kind.EXPLAIN: set(State) - WRITING,
     Kind.RECHECK: set(State) - MODEL,
     Kind.UPDATE: set(State) - MODEL,
+    Kind.UNHOLD: {State.ADMIT, State.PUBLISH, *ENDS},
 }
 
 
@@ -66,7 +67,7 @@ def test_only_a_revision_whose_head_moved_is_judged_again_and_never_edited_again
     assert not reached(Kind.REVISE, State.GATE) & MODEL
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.UNHOLD])
 def test_the_only_way_into_publishing_is_the_gate(kind: Kind) -> None:
     into = {state for (state, _), to in MOVES[kind].items() if to is State.PUBLISH}
     assert into == ({State.GATE} if State.PUBLISH in STATES[kind] else set())
@@ -107,8 +108,12 @@ def test_a_move_that_is_not_in_the_table_raises() -> None:
                     move(Kind.FIX, state, signal)
 
 
+def test_what_is_published_without_a_gate_of_its_own_is_never_made_or_judged_anew() -> None:
+    assert set(MOVES[Kind.UNHOLD].values()) == {State.PUBLISH, *ENDS}
+
+
 def test_kinds_that_judge_never_reach_the_model_and_those_that_follow_judge() -> None:
-    assert FOLLOWING < JUDGING
+    assert FOLLOWING - {Kind.UNHOLD} < JUDGING
     for kind in JUDGING:
         assert MOVES[kind] == MOVES[Kind.VERIFY]
         assert not MODEL & reached(kind, State.ADMIT)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.event import Event, EventKind, Ignored, Person, Repository
-from app.domain.triggers import OPENED, Misfit, event_of, one_act
+from app.domain.triggers import OPENED, Misfit, event_of, one_act, worth_reading
 from tests.shared_data import shared_dir
 
 LABEL = {"id": 208045946, "name": "agent:fix"}
@@ -401,6 +401,40 @@ def test_a_press_on_a_check_run_names_the_run_that_made_it() -> None:
     for odd in (None, [], "x", {"external_id": 7}):
         with pytest.raises(Misfit):
             event_of("check_run", body | {"check_run": odd}, str)
+
+
+OURS = "agent/issue-7-abc"
+ABOUT = {key: BODY[key] for key in ("repository", "installation", "sender")}
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "told"),
+    [
+        ("check_run", {"check_run": {"check_suite": {"head_branch": OURS}}}, ".completed"),
+        ("check_suite", {"check_suite": {"head_branch": OURS}}, ".completed"),
+        ("status", {"branches": [{"name": "main"}, {"name": OURS}], "state": "success"}, ""),
+    ],
+)
+def test_what_ci_says_about_a_branch_of_ours_is_a_nudge(
+    name: str, part: dict[str, Any], told: str
+) -> None:
+    body = {**ABOUT, **part} | ({"action": "completed"} if told else {})
+    assert worth_reading(name, str(body.get("action")))
+    event = event_of(name, body, lambda: "d" * 64)
+    assert isinstance(event, Event) and event.kind is EventKind.NUDGE
+    assert (event.told, event.branch, event.issue) == (f"{name}{told}", OURS, 0)
+    assert isinstance(event_of(name, body), Ignored)  # without the body's digest it has no key
+    text = json.dumps(body).replace(OURS, "topic")
+    assert isinstance(event_of(name, json.loads(text), str), Ignored)
+    for odd in (body | {"repository": None}, body | {"comment": {}}, body | {"issue": {}}):
+        with pytest.raises(Misfit):
+            event_of(name, odd, str)
+
+
+def test_what_a_look_of_ours_wrote_wakes_no_look() -> None:
+    run = {"external_id": "gate:abc", "check_suite": {"head_branch": OURS}}
+    body = {**ABOUT, "action": "completed", "check_run": run}
+    assert isinstance(event_of("check_run", body, str), Ignored)
 
 
 def test_a_nudge_names_the_branch_and_the_repositories_that_went() -> None:

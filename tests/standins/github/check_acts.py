@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.standins.github.refusals import Refusal, failed, invalid
 from tests.standins.github.shapes import checks, commits
+from tests.standins.github.shapes.checks import branch_at
 from tests.standins.github.state import Actor, App, CheckRun, CheckSuite, Repo, Status
 from tests.standins.github.webhooks import emit
 from tests.standins.github.world import World, stamp
@@ -189,7 +190,7 @@ def set_status(
         "description": description,
         "state": state,
         "commit": commits.commit_item(world, repo, commit),
-        "branches": [],
+        "branches": [{"name": name}] if (name := branch_at(repo, sha)) else [],
         "created_at": stamp(now),
         "updated_at": stamp(now),
     }

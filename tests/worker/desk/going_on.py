@@ -12,7 +12,7 @@ from app.domain.event import EventKind, Person
 from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.ports import PullView
 from app.domain.run import Attempt, Publication, Run
-from app.domain.state import ENDS, Role, State
+from app.domain.state import ENDS, Kind, Role, State
 from tests.fakes.github import BOT, FakeGitHub, Files, tree_id
 from tests.worker.desk.made import AFTER, FILES, Office, contract, office, result
 from tests.worker.desk.test_events import Front
@@ -22,6 +22,7 @@ from worker.desk.remains import of_update
 from worker.desk.stages.certify_again import certify_again
 from worker.desk.stages.explain import explain
 from worker.desk.stages.follow import follow
+from worker.desk.stages.unhold import unhold
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 
@@ -74,9 +75,12 @@ class Street:
             event=self.ledger.event,
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
+            journal=self.ledger.journal,
+            journal_fault=self.ledger.journal_fault,
         )
         kit = self.wrap(made)
-        stages = {State.ADMIT: follow(kit), State.PUBLISH: certify_again(kit)}
+        admits = unhold(kit) if run.kind is Kind.UNHOLD else follow(kit)
+        stages = {State.ADMIT: admits, State.PUBLISH: certify_again(kit)}
         return Crew(stages=stages, explain=explain(kit), salvage=of_update(kit))
 
     def carry(self, run_id: str) -> Run:

@@ -32,6 +32,7 @@ from tests.worker.desk.test_events import Front
 from worker.config_file import config_of
 from worker.desk.approval import AGAIN_MS, ApprovalDesk
 from worker.desk.events import handle_event
+from worker.desk.gate_look import GateLook
 from worker.desk.stages.publish import publish
 from worker.desk.weighed import LISTED, Known, prompted, proof_of
 from worker.store import codec
@@ -69,6 +70,7 @@ class Town:
             rows=self.rows,
             weigh=self.front.hub.weigh,
             write=self.front.hub.write,
+            gates=GateLook(self.front.hub.reports, self.front.hub.write),
             config_of=config_of,
             owner=owner,
             owners=frozenset({"acme"}),

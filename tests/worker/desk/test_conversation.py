@@ -19,7 +19,6 @@ from app.domain.record import Kept
 from app.domain.repo_config import Approval, RepoConfig, Roles
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Kind, State
-from app.domain.told import LATER
 from tests.worker.desk.made import contract, office
 from tests.worker.desk.test_events import Front
 from worker.desk.events import handle_event
@@ -113,15 +112,6 @@ def test_github_away_leaves_the_command_open_and_it_is_done_once_later(front: Fr
     front.hub.down = False
     assert handle_event("comment:50", front.desk) == handle_event("comment:50", front.desk)
     assert len(front.ledger.runs(10)) == 1
-
-
-@pytest.mark.parametrize("word", list(LATER))
-def test_what_is_not_built_says_so_once_and_never_pretends(front: Front, word: Word) -> None:
-    say(front, f"{word} now")
-    say(front, f"{word} now")
-    (note,) = front.notes()
-    assert "cannot" in note and "nothing was done" in note
-    assert front.ledger.runs(10) == []
 
 
 def test_kinds_and_words_of_the_runs_that_start(front: Front) -> None:

@@ -1,20 +1,21 @@
-"""Live reads about an approval: `ports.ApprovalReader` over the REST API."""
+"""Live reads about an approval: `ports.ApprovalReader` and `ports.CiReader` over the REST API."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from app.domain.event import Person
-from app.domain.ports import CheckView, Compared, PullView, Vote, WeighedCommit
+from app.domain.ports import CheckView, Compared, PullView, Report, Vote, WeighedCommit
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 from worker.desk.github.reader import Reader
 
+STATES = {"success": "success", "pending": ""}  # of commit statuses; all else is a failure
 FILES = 300  # that GitHub names in a comparison; a longer list is cut without a word
 
 
 class Weigher(Reader):
-    """Reads through a client of the phase `weigh`; `app` is our App's id."""
+    """Reads through a client of the phase `weigh`, or `reports`; `app` is our App's id."""
 
     def __init__(self, client: Client, app: str) -> None:
         super().__init__(client)
@@ -93,6 +94,19 @@ class Weigher(Reader):
             for one in answers.items(rule, "parameters", "required_status_checks")
         )
 
+    def reports(self, commit: str) -> tuple[Report, ...]:
+        """What check runs of other apps and commit statuses say, the newest of each."""
+        runs = self._client.pages("check_runs", {}, "check_runs", sha=commit)
+        found = [
+            Report(answers.text(one, "name"), _said(one)) for one in runs if not self._made(one)
+        ]
+        statuses = self._client.pages("commit_status", {}, "statuses", sha=commit)
+        found += [
+            Report(answers.text(one, "context"), STATES.get(answers.text(one, "state"), "failure"))
+            for one in statuses
+        ]
+        return tuple(found)
+
     def pulls_with(self, commit: str) -> tuple[PullView, ...]:
         """The pull requests that hold a commit."""
         return tuple(
@@ -102,6 +116,12 @@ class Weigher(Reader):
     def _made(self, one: Any) -> bool:
         app = answers.part(one, "app")
         return self._app in (str(answers.part(app, "id")), answers.part(app, "client_id"))
+
+
+def _said(run: Any) -> str:
+    """The conclusion of a check run, "" while it has none."""
+    done = answers.text(run, "status") == "completed"
+    return str(answers.part(run, "conclusion") or "failure") if done else ""
 
 
 def _account(data: Any) -> Person | None:

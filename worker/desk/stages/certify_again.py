@@ -1,8 +1,8 @@
 """Certify again: publishes signed evidence about what a Change's pull request shows now.
 
 A look at what people pushed writes a check run on that very commit and the pull request's body; an
-update first puts the checked merge onto the branch. Evidence about a head that moved on meanwhile
-is dropped, and what is there then is looked at next.
+update first puts the checked merge onto the branch, `/agent ci` the tree of the head once more.
+Evidence about a head that moved on meanwhile is dropped, and what is there then is looked at next.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def certify_again(kit: DeskKit) -> Callable[[Run], Run]:
     def stage(run: Run) -> Run:
         contract, candidate, verdict = certified(run)
         labels = _still_there(kit, run, contract, verdict)
-        if run.kind is Kind.UPDATE:
+        if run.kind is not Kind.RECHECK:
             commit = _put(kit, run, lambda: merged(kit, run, contract, candidate))
         else:
             commit = contract.head
@@ -103,11 +103,11 @@ def _next(kit: DeskKit, run: Run, view: PullView) -> None:
 
 def _not_yet(kit: DeskKit, run: Run, view: PullView) -> None:
     """GitHub may show a pull request's head later than the branch that it is."""
-    if run.kind is not Kind.UPDATE:
+    if run.kind is Kind.RECHECK:
         return
     with kit.read(run) as reader:
         if reader.branch(view.head_ref) == run.publication.commit:
-            raise Park(Waiting.GITHUB, 5.0, "The pull request does not show the merge yet.")
+            raise Park(Waiting.GITHUB, 5.0, "The pull request does not show the new commit yet.")
 
 
 def _look_next(kit: DeskKit, run: Run) -> None:

@@ -15,7 +15,7 @@ from app.domain.errors import Halt, Missing, Reason
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, PullView
 from app.domain.repo_config import CONFIG_PATH, Roles, limits_of
-from app.domain.run import Publication, Run
+from app.domain.run import Run
 from app.domain.state import Kind, Signal
 from app.domain.two_looks import evidence_of, made_here
 from worker.desk.authority import require_repository, require_role
@@ -23,6 +23,7 @@ from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules, config_at, tip
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
+from worker.desk.still_open import still_open, there
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ def follow(kit: DeskKit) -> Callable[[Run], Run]:
             default = require_repository(reader, kit.owners)
             if run.kind is Kind.UPDATE or run.word:
                 require_role(run, reader)
-            view = _open(run, reader)
-            run = replace(run, publication=_there(view))
+            view = still_open(run, reader)
+            run = replace(run, publication=there(view))
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))
             contract = _contract(kit, reader, known, run, view, default)
@@ -74,31 +75,6 @@ def _known(kit: DeskKit, run: Run) -> _Known:
     contract = last.contract if last is not None and last.contract else with_contract[-1]
     before = last.publication.commit if last is not None else ""
     return _Known(contract, with_contract[0].base_commit, before, made_here(runs))
-
-
-def _open(run: Run, reader: GitHubReader) -> PullView:
-    try:
-        view = reader.pull(run.publication.pull)
-    except Missing as gone:
-        raise _none("it is not there any more") from gone
-    if view.state != "open":
-        raise _none(f"it is {'merged' if view.merged else view.state}")
-    mine = view.head_repository == run.repository.id and view.head_ref == run.publication.branch
-    if not mine:
-        raise _none("its head is not the branch that this app made")
-    return view
-
-
-def _none(why: str) -> Halt:
-    return Halt(
-        Reason.CANCELLED,
-        f"This pull request cannot be gone on with: {why}.",
-        "Say it on an open pull request of this app, or label the issue for a new start.",
-    )
-
-
-def _there(view: PullView) -> Publication:
-    return Publication(branch=view.head_ref, pull=view.number, pull_url=view.url, draft=view.draft)
 
 
 def _contract(

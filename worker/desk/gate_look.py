@@ -1,0 +1,57 @@
+"""The check `patchwarrant/gate` on our pull requests: CI read live, said where it is news."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from app.domain import approval, merge_gate
+from app.domain.approval import seal_of
+from app.domain.errors import Halt, Refused
+from app.domain.merge_gate import CHECK, Gate
+from app.domain.permissions import Phase
+from app.domain.ports import CheckView, CiReader
+from app.domain.run import Run
+from app.domain.two_looks import evidence_of
+from worker.desk.kit import Write
+
+EXTERNAL = "gate:"
+
+
+@dataclass(frozen=True)
+class GateLook:
+    """`reports` gives live reads about the CI of a run's repository."""
+
+    reports: Callable[[Run], AbstractContextManager[CiReader]]
+    write: Write
+
+    def gate(self, runs: Sequence[Run], about: approval.Facts) -> Gate:
+        """How far the change came; CI is asked only where that can matter."""
+        facts = merge_gate.Facts(about)
+        if approval.evidence_wall(about) is not None or about.held:
+            return merge_gate.gate(facts)
+        last = evidence_of(runs)
+        started = last.ci.started if last is not None and last.ci is not None else ()
+        try:
+            with self.reports(runs[-1]) as reader:
+                found = reader.reports(about.head)
+                required = reader.required_checks(about.base)
+        except (Refused, Halt) as refusal:
+            return merge_gate.gate(merge_gate.Facts(about, amiss=str(refusal)))
+        return merge_gate.gate(merge_gate.Facts(about, found, started, required))
+
+    def show(
+        self, change: str, run: Run, head: str, found: Gate, shown: tuple[CheckView, ...]
+    ) -> None:
+        """Write the check run where it does not say that already."""
+        title, summary = merge_gate.output(found)
+        conclusion = "success" if found.passed else "action_required"
+        external = f"{EXTERNAL}{change}"
+        there = next((one for one in shown if one.external_id == external), None)
+        if there is not None and there.status == "completed":
+            same = there.conclusion == conclusion and seal_of(there.summary) == seal_of(summary)
+            if same:
+                return
+        with self.write(run, Phase.EVIDENCE) as writer:
+            writer.check_run(CHECK, head, external, conclusion, title, summary, "")
