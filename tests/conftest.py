@@ -9,6 +9,14 @@ from redis import Redis
 
 from tests.redis_server import Server, redis_server
 
+# What waits most goes first, so that no worker of xdist is left alone with it at the end.
+FIRST = ("tests/e2e/", "tests/crash/", "tests/hostile/", "tests/compat/", "tests/worker/sandbox/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The order of files; inside one nothing changes."""
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
 
 @pytest.fixture(scope="session")
 def redis_process() -> Iterator[Server]:

@@ -27,7 +27,7 @@ from tests.shared_data import REPOSITORY
 from tests.standins.anthropic import AnthropicStandin
 from tests.standins.github import AppKeys, GitHubStandin
 from tests.tied import tied
-from tests.worker.sandbox.setting_up import BUNDLE
+from tests.worker.sandbox.setting_up import BUNDLE, networks
 from worker.attest.signing import Signer
 from worker.store.connect import connect
 from worker.store.ledger import Ledger
@@ -127,6 +127,7 @@ class Stack:
                 # a machine whose registries are behind an authority of its own
                 "PATCHWARRANT_SETUP_CERTIFICATES": os.environ.get("SSL_CERT_FILE", "")
                 or (str(BUNDLE) if BUNDLE.exists() else ""),
+                "PATCHWARRANT_SETUP_NETWORKS": " ".join(networks()),
             },
         }[role]
         return {**known, **{k: v for k, v in own.items() if v}, **self.extra.get(role, {})}

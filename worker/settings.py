@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from app.domain import env_file
-from worker.setup_settings import SetupSettings, setup
+from worker.setup_settings import DAY, MIBS, SetupSettings, setup
 
 API_URL = "https://api.github.com"
 SERVER_URL = "https://github.com"
@@ -25,6 +26,12 @@ SANDBOX_SOCKET = "/run/patchwarrant/sandbox.sock"
 STATE_FOLDER = "/var/lib/patchwarrant"
 KEY_WHERE = "the .pem file from the App's page, under Private keys"
 INTAKES = ("webhook", "poll", "both")  # how events come in
+FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+SOCKET_BYTES = 107  # of a unix socket's path
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_WHOLE = re.compile(r"[0-9]{1,15}")
+PLACES = 4096  # containers at the same time at most
+AHEAD = 64
 WORKERS = 256  # processes of one role at most
 CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
 
@@ -178,26 +185,45 @@ class Door:
         return value
 
     def whole(self, name: str, default: int, least: int = 1, most: int = 1 << 30) -> int:
-        """`number`, whole and at most `most`."""
-        number = self.number(name, default, least)
-        if number > most or number != int(number):
+        """A whole number from `least` to `most`; anything else is said, the default stands in."""
+        value = self.text(name, str(default))
+        if not (_WHOLE.fullmatch(value) and least <= int(value) <= most):
             self.missing.append(
-                f"{name}: a whole number from {least} to {most} is wanted, not {number:g}"
+                f"{name}: a whole number from {least} to {most} is wanted, not {value!r}"
             )
             return default
-        return int(number)
+        return int(value)
 
-    def number(self, name: str, default: float, least: float = 1) -> float:
-        """A finite number, `least` or more; anything else is said and the default stands in."""
+    def number(
+        self, name: str, default: float, least: float = 1, most: float = float(1 << 30)
+    ) -> float:
+        """A number from `least` to `most`; anything else is said and the default stands in."""
         value = self.text(name, str(default))
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not (math.isfinite(number) and number >= least):
-            self.missing.append(f"{name}: a number from {least:g} is wanted, not {value!r}")
+        number = float(value) if _NUMBER.fullmatch(value) else math.nan
+        if not least <= number <= most:
+            self.missing.append(
+                f"{name}: a number from {least:.15g} to {most:.15g} is wanted, not {value!r}"
+            )
             return default
         return number
+
+    def flag(self, name: str, default: bool) -> bool:
+        """`yes` or `no`; anything else is said: a word that is taken for the other is no choice."""
+        value = self.text(name, "yes" if default else "no")
+        if value not in FLAGS:
+            self.missing.append(f"{name}: yes or no is wanted, not {value!r}")
+            return default
+        return FLAGS[value]
+
+    def socket(self, name: str, default: str) -> str:
+        """A unix socket's path that the kernel takes."""
+        value = self.text(name, default)
+        if len(os.fsencode(value)) > SOCKET_BYTES:
+            self.missing.append(
+                f"{name}: a socket's path has at most {SOCKET_BYTES} bytes, not "
+                f"{len(os.fsencode(value))}; use a shorter folder"
+            )
+        return value
 
     def one_of(self, name: str, default: str, known: tuple[str, ...]) -> str:
         value = self.text(name, default)
@@ -340,7 +366,7 @@ def local(door: Door) -> LocalSettings:
         "PATCHWARRANT_GITHUB_TOKEN", ""
     )
     made = LocalSettings(
-        sandbox=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
+        sandbox=door.socket("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         api_url=door.url("GITHUB_API_URL", ""),
         token=door.secret("PATCHWARRANT_GITHUB_TOKEN", "a token") if given else Secret(""),
     )
@@ -363,8 +389,8 @@ def desk(door: Door) -> DeskSettings:
         owners=tuple(part.strip() for part in owners.split(",") if part.strip()),
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=door.whole("PATCHWARRANT_DESK_WORKERS", 2, most=WORKERS),
-        lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
-        write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0),
+        lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30, most=DAY) * 1000),
+        write_pause=door.number("PATCHWARRANT_WRITE_PAUSE_SECONDS", 1, least=0, most=3600),
         caps=door.caps("PATCHWARRANT_RUNS_PER_HOUR", CAPS),
         writes_an_hour=door.whole("PATCHWARRANT_WRITES_PER_HOUR", 500, least=0),
         survey_seconds=door.number("PATCHWARRANT_SURVEY_SECONDS", 3600),
@@ -433,12 +459,12 @@ def runner(door: Door) -> RunnerSettings:
         model_url=door.url("PATCHWARRANT_MODEL_URL", MODEL_URL),
         model_key=door.secret("ANTHROPIC_API_KEY", "a file with the key from Anthropic's console"),
         server_url=door.url("GITHUB_SERVER_URL", SERVER_URL),
-        sandbox=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
+        sandbox=door.socket("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         sandbox_tls=door.text("PATCHWARRANT_SANDBOX_TLS", ""),
         stores=state / "stores",
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=door.whole("PATCHWARRANT_RUNNER_WORKERS", 2, most=WORKERS),
-        lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30) * 1000),
+        lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30, most=DAY) * 1000),
         keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
     )
     door.forget("ANTHROPIC_")  # its SDK would take an address or headers from there
@@ -449,22 +475,22 @@ def runner(door: Door) -> RunnerSettings:
 def sandbox(door: Door) -> SandboxSettings:
     images = door.text("PATCHWARRANT_IMAGES", "")
     made = SandboxSettings(
-        socket=door.text("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
+        socket=door.socket("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         docker_host=door.text("DOCKER_HOST", "unix:///var/run/docker.sock"),
-        concurrency=door.whole("PATCHWARRANT_SANDBOXES", 0, least=0),
+        concurrency=door.whole("PATCHWARRANT_SANDBOXES", 0, least=0, most=PLACES),
         images=tuple(part.strip() for part in images.split(",") if part.strip()),
-        memory=door.whole("PATCHWARRANT_SANDBOX_MEMORY_MIB", 4096, least=64) << 20,
-        seconds=door.whole("PATCHWARRANT_SANDBOX_SECONDS", 1800),
+        memory=door.whole("PATCHWARRANT_SANDBOX_MEMORY_MIB", 4096, least=64, most=MIBS) << 20,
+        seconds=door.whole("PATCHWARRANT_SANDBOX_SECONDS", 1800, most=DAY),
         certs=door.text("DOCKER_CERT_PATH", ""),
         runtime=door.text("PATCHWARRANT_SANDBOX_RUNTIME", "runc"),
-        strict=door.text("PATCHWARRANT_SANDBOX_STRICT", "") in ("1", "yes", "true"),
-        total=int(door.number("PATCHWARRANT_SANDBOX_TOTAL_MIB", 0, least=0)) << 20,
-        per_run=int(door.number("PATCHWARRANT_SANDBOXES_PER_RUN", 4)),
-        per_tenant=int(door.number("PATCHWARRANT_SANDBOXES_PER_INSTALLATION", 0, least=0)),
-        ahead=int(door.number("PATCHWARRANT_SANDBOXES_AHEAD", 2, least=0)),
-        floor=int(door.number("PATCHWARRANT_SANDBOX_DISK_FLOOR_MIB", 2048, least=0)) << 20,
-        image_days=door.number("PATCHWARRANT_IMAGE_DAYS", 14),
-        image_bytes=int(door.number("PATCHWARRANT_IMAGES_MIB", 20480)) << 20,
+        strict=door.flag("PATCHWARRANT_SANDBOX_STRICT", default=False),
+        total=door.whole("PATCHWARRANT_SANDBOX_TOTAL_MIB", 0, least=0, most=MIBS) << 20,
+        per_run=door.whole("PATCHWARRANT_SANDBOXES_PER_RUN", 4, least=0, most=PLACES),
+        per_tenant=door.whole("PATCHWARRANT_SANDBOXES_PER_INSTALLATION", 0, least=0, most=PLACES),
+        ahead=door.whole("PATCHWARRANT_SANDBOXES_AHEAD", 2, least=0, most=AHEAD),
+        floor=door.whole("PATCHWARRANT_SANDBOX_DISK_FLOOR_MIB", 2048, least=0, most=MIBS) << 20,
+        image_days=door.number("PATCHWARRANT_IMAGE_DAYS", 14, most=36_500),
+        image_bytes=door.whole("PATCHWARRANT_IMAGES_MIB", 20480, most=MIBS) << 20,
         setup=setup(door),
         listen=door.text("PATCHWARRANT_SANDBOX_LISTEN", ""),
         tls=door.text("PATCHWARRANT_SANDBOX_TLS", ""),

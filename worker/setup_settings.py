@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+DAY = 86_400  # seconds
+MIBS = 1 << 24  # 16 TiB
+
 
 class Reader(Protocol):
     """What is needed of a door."""
@@ -16,13 +19,15 @@ class Reader(Protocol):
 
     def text(self, name: str, default: str) -> str: ...
 
-    def number(self, name: str, default: float) -> float: ...
+    def whole(self, name: str, default: int, least: int = 1, most: int = 1 << 30) -> int: ...
+
+    def flag(self, name: str, default: bool) -> bool: ...
 
 
 @dataclass(frozen=True)
 class SetupSettings:
     """`hosts` besides the usual registries, `certificates` as PEM bytes, `environment` for the
-    builder alone; `memory` and `disk` in bytes."""
+    builder alone; names may lead into `networks`; `memory` and `disk` in bytes."""
 
     on: bool = True
     hosts: tuple[str, ...] = ()
@@ -32,24 +37,22 @@ class SetupSettings:
     seconds: int = 1800
     memory: int = 4 << 30
     disk: int = 8 << 30
+    networks: tuple[str, ...] = ()
 
 
 def setup(door: Reader) -> SetupSettings:
     """What is wrong is added to the door's list."""
     return SetupSettings(
-        on=_yes(door.text("PATCHWARRANT_SETUP", "yes")),
+        on=door.flag("PATCHWARRANT_SETUP", default=True),
         hosts=tuple(door.text("PATCHWARRANT_SETUP_HOSTS", "").replace(",", " ").split()),
         certificates=_pem(door),
         environment=_pairs(door),
-        shared=_yes(door.text("PATCHWARRANT_SETUP_SHARED", "no")),
-        seconds=int(door.number("PATCHWARRANT_SETUP_SECONDS", 1800)),
-        memory=int(door.number("PATCHWARRANT_SETUP_MEMORY_MIB", 4096)) << 20,
-        disk=int(door.number("PATCHWARRANT_SETUP_DISK_MIB", 8192)) << 20,
+        shared=door.flag("PATCHWARRANT_SETUP_SHARED", default=False),
+        seconds=door.whole("PATCHWARRANT_SETUP_SECONDS", 1800, most=DAY),
+        memory=door.whole("PATCHWARRANT_SETUP_MEMORY_MIB", 4096, least=64, most=MIBS) << 20,
+        disk=door.whole("PATCHWARRANT_SETUP_DISK_MIB", 8192, most=MIBS) << 20,
+        networks=tuple(door.text("PATCHWARRANT_SETUP_NETWORKS", "").replace(",", " ").split()),
     )
-
-
-def _yes(text: str) -> bool:
-    return text.lower() in ("1", "yes", "true", "on")
 
 
 def _pem(door: Reader) -> bytes:

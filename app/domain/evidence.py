@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from app.domain.redact import without_secrets
 
 
 class Holds(StrEnum):
@@ -41,3 +43,19 @@ class Verdict:
     result: Result
     wall: str  # "" when passed, else the sentence that names the wall
     findings: tuple[Finding, ...]
+
+
+def unsecret(verdict: Verdict) -> Verdict:
+    """The same verdict with nothing in its words that looks like a secret: they are signed, and
+    quote lines and names of the change."""
+    findings = tuple(map(_unsecret, verdict.findings))
+    return replace(verdict, wall=without_secrets(verdict.wall), findings=findings)
+
+
+def _unsecret(finding: Finding) -> Finding:
+    return Finding(
+        without_secrets(finding.claim),
+        finding.standing,
+        tuple(map(without_secrets, finding.exhibits)),
+        tuple(map(_unsecret, finding.parts)),
+    )

@@ -40,6 +40,8 @@ class Exhibits:
     `own` are the differences that the run's own edits make, where it did not begin at the base (a
     revision): the rules about plan, scope and size are about those. None: they are `deltas`.
     `witness` is what was measured beside the checks, `passing` the ids that pass on the candidate.
+    `aside` are required checks that the change does not concern by their `paths`, but whose tests
+    or settings it touches: they count among `restored` alone.
     """
 
     tree: str
@@ -56,6 +58,7 @@ class Exhibits:
     halt: HaltRecord | None = None
     witness: Witness = NOTHING
     passing: Sequence[str] = ()
+    aside: Sequence[Check] = ()
     own: Sequence[Delta] | None = None
 
     @property
@@ -255,13 +258,17 @@ def _told(result: CheckResult) -> str:
 
 
 def _tests_kept(exhibits: Exhibits) -> Finding:
-    """Tests that the baseline knew and that are gone or skipped now (A20)."""
+    """Tests that the baseline knew and that are gone or skipped now (A20). A base that could not be
+    measured knew none: nobody is blamed for what is gone from it (A19)."""
     claim = "No test of the base is gone or newly skipped"
+    unusable = {r.digest for r in exhibits.baseline if r.standing is Standing.UNAVAILABLE}
     lost = sorted(
         {
             test
             for result in exhibits.results
-            if result.tree == exhibits.tree and result.comparison is not None
+            if result.tree == exhibits.tree
+            and result.comparison is not None
+            and result.digest not in unusable
             for test in (*result.comparison.gone, *result.comparison.newly_skipped)
         }
     )
@@ -269,11 +276,7 @@ def _tests_kept(exhibits: Exhibits) -> Finding:
         return Finding(claim, Holds.HOLDS)
     said = _listed("Tests of the base are gone or newly skipped", lost)
     if exhibits.restored is not None and _base_version(exhibits)[0] is Holds.HOLDS:
-        return Finding(
-            "Tests of the base that are gone or newly skipped pass when put back",
-            Holds.HOLDS,
-            (said,),
-        )
+        said += " Put back, they pass; the change would pass with them."
     return Finding(claim, Holds.FAILS, (said,))
 
 
@@ -300,7 +303,8 @@ def _decides(delta: Delta, rules: Rules) -> bool:
 def _base_version(exhibits: Exhibits) -> tuple[Holds, str]:
     """The worst standing of the required checks over the candidate with the base's tests."""
     worst, said = Holds.UNKNOWN, "No required check was run with the base's tests put back."
-    findings = [_check(check, exhibits.restored or (), ()) for check in _required(exhibits)]
+    asked = (*_required(exhibits), *exhibits.aside)
+    findings = [_check(check, exhibits.restored or (), ()) for check in asked]
     for finding in sorted(findings, key=lambda one: _RANK[one.standing], reverse=True)[:1]:
         worst, said = finding.standing, f"With the base's tests put back: {finding.exhibits[0]}"
     return worst, said

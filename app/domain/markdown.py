@@ -1,13 +1,15 @@
 """Untrusted text inside GitHub's Markdown: it becomes neither markup, nor a link, nor a call.
 
 `inline`, `code` and `fence` each give Markdown that is safe wherever we put it, table cells
-included. They clean what they are given; cutting is always said.
+included. They clean what they are given, and show nothing that looks like a secret; cutting is
+always said.
 """
 
 from __future__ import annotations
 
 import re
 
+from app.domain.redact import without_secrets
 from app.domain.text import clean, reveal
 
 APART = "&#8203;"  # a zero-width space, written so that the source shows it
@@ -51,6 +53,7 @@ def inline(text: str, size: int = 300) -> str:
 
     Pairs of backticks stay code. "" becomes "(nothing)".
     """
+    text = without_secrets(text)
     line = _line(clean(text[: _LOOK * size])[0], size, len(text) - _LOOK * size)
     if not line:
         return "(nothing)"
@@ -89,6 +92,7 @@ def _inert(found: re.Match[str]) -> str:
 
 def code(text: str, size: int = 200) -> str:
     """A name in code style: a path, a test id, a digest. Nothing inside is interpreted."""
+    text = without_secrets(text)
     line = _line(reveal(text[: _LOOK * size])[0], size, len(text) - _LOOK * size) or "(empty)"
     if not re.search(r"[`|\\<]", line):
         return f"`{line}`"
@@ -101,7 +105,8 @@ def _html_code(line: str) -> str:
 
 def fence(text: str, language: str = "text", *, exact: bool = False) -> str:
     """A block that its text cannot close. Lines that look like a bot's command get a dot in
-    front; `exact` (for patches) leaves them."""
+    front; `exact` (for patches of our own, which hold no secret) leaves every line."""
+    text = text if exact else without_secrets(text)
     shown = _TICKS.sub(lambda run: run.group()[:LONGEST_TICKS], reveal(text)[0])
     shown = _MARKER.sub("<·", shown)  # no text can pretend to be our marker
     if not exact:
@@ -117,6 +122,7 @@ def details(summary: str, body: str, name: str = "") -> str:
 
     Inside the summary GitHub reads HTML and no Markdown, so the name comes as entities.
     """
+    name = without_secrets(name)
     named = f" {_html_code(_line(reveal(name[:800])[0], 200, len(name) - 800))}" if name else ""
     return f"<details><summary>{summary}{named}</summary>\n\n{body}\n\n</details>"
 

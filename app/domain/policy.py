@@ -82,11 +82,44 @@ REFEREES = (
 REFEREE_FOLDERS = (
     "__snapshots__|pytest|_pytest|pluggy|unittest|sitecustomize|usercustomize",
     "*.dist-info|*.egg-info",  # their entry points are plugins of the test runner
+    "__pycache__|node_modules|site-packages|.cargo|.mvn|buildsrc|.bundle|.yarn|.config|.venv|venv",
 )
+# Decide as referees do, and stay what they are otherwise: those with a dot are blocked at the root.
+TOOLS = (
+    "pytest.toml|.pytest.toml|.isort.cfg|.bandit|.pydocstyle*|.pep8|.style.yapf|.importlinter",
+    "pyre_configuration|.pyre_configuration|.pytype.cfg|pyrefly.toml|ty.toml|uv.toml|poetry.toml",
+    "hatch.toml|pdm.toml|pixi.toml|dodo.py|fabfile.py|wscript|sconstruct|sconscript",
+    "nextest.toml|deny.toml|rust-analyzer.toml|miri.toml|cross.toml|tarpaulin.toml|.tarpaulin.toml",
+    "build.xml|ivy.xml|gruntfile.*|gulpfile.*|jakefile*|*.bzl|.bazelrc|*.bazelrc|.bazelversion",
+    "buck|buckconfig|.buckconfig|pants.toml|pants.ini|*.pants|earthfile|dagger.json",
+    ".shellcheckrc|.shellspec|.bats*|.hadolint.y*ml|.yamllint*|.markdownlint*|.commitlintrc*",
+    "commitlint.config.*|.rubocop*.yml|.rubocop*|.simplecov|.erb-lint.yml|.haml-lint.yml|guardfile",
+    "biome.json*|rome.json|dprint.json*|oxlint*.json|.oxlintrc*|xo.config.*|tslint.json|.jshintrc",
+    ".jscsrc|.jslintrc|.tap*|.mocharc|nightwatch.*|wdio.conf.*|protractor.conf.*|testem.*|.taprc",
+    "web-test-runner.config.*|stryker.*|.size-limit*|.dependency-cruiser.*|knip.*|.ncurc*|.npmrc",
+    "checkstyle*.xml|spotbugs*.xml|findbugs*.xml|pmd*.xml|detekt*.y*ml|ktlint*|.editorconfig",
+    "*.gradle|*.gradle.kts|libs.versions.toml|gradle-wrapper.*|maven-wrapper.*",
+    "maven.config|jvm.config|.golangci.*|staticcheck.conf|.golint*|revive.toml|.revive.toml",
+    "phpcs.xml*|.phpcs.xml*|psalm.xml*|infection.json*|.php-cs-fixer*|.php_cs*|behat.y*ml|pest.php",
+    "codeception.y*ml|.credo.exs|.formatter.exs|.dialyzer*|*.props|*.targets|stylecop.json|.globalconfig",
+    "*.ruleset|*.globalconfig|.clang-tidy|.clang-format|cppcheck*|ctest*.cmake|cmakepresets.json",
+    "cmakeuserpresets.json|meson_options.txt|conanfile.*|vcpkg.json|swiftlint.yml|.swiftlint.yml",
+    ".swiftformat|analysis_options.yaml|build.yaml|dart_test.yaml|.scalafmt.conf|.scalafix.conf",
+    ".codeclimate.y*ml|sonar-project.properties|.lintr|.lintstagedrc*|.vale.ini|.luacheckrc|.busted",
+    "*.code-workspace|.env|.env.*|.envrc|*.runsettings|xunit.runner.json|*.testsettings",
+    "*.approved.*|*.verified.*|*.golden",
+)
+# Blocked for an agent, and yet no part of what decides how somebody's tests end.
+_PRODUCT_FILES = ("*.tf|*.tf.json|*.tfvars|*.tfvars.json|*.tfstate|*.hcl",)
 
 _TEST_FOLDERS = (
     "test|tests|__tests__|spec|specs|testing|testdata|test_data|test-data|e2e|cypress",
     "fixtures|__fixtures__|__mocks__|golden|goldens",
+)
+# Folders of tests and of what helps them, by the words of their name.
+_TEST_FOLDER_LIKE = re.compile(
+    r"tests?(?:[-_.].*)?|testing(?:[-_.].*)?|test(?:util|help|lib|kit|support|case|data|suite"
+    r"|fixture|common|tool)\w*|.*[-_](?:tests|testing|testdata|fixtures|specs)|integration[-_]test"
 )
 _TEST_FILES = (
     "test_*|*_test.*|*_tests.*|*_spec.*|*.test.*|*.tests.*|*.spec.*|*.cy.*|*-test.*|*-spec.*",
@@ -104,11 +137,13 @@ _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 @dataclass(frozen=True)
 class Rules:
     """What one repository's configuration makes of a canonical path. `allow` and `unlock` are
-    globs; an empty `allow` means anywhere. `scope` is what a revision's comments open."""
+    globs; an empty `allow` means anywhere. `scope` is what a revision's comments open. `foreign`
+    rules are for somebody else's change: what an agent could not touch at all decides there."""
 
     allow: tuple[str, ...] = ()
     unlock: tuple[str, ...] = ()
     scope: Scope | None = None
+    foreign: bool = False
 
     def blocked(self, path: str) -> str | None:
         """None when `path` is free; else the configuration line that would unlock it, or the
@@ -129,7 +164,11 @@ class Rules:
     def referee(self, path: str) -> bool:
         """Whether `path` decides how tests or builds run."""
         *folders, name = folded(path).split("/")
-        return _like(name, _REFEREE) or any(_like(one, _REFEREE_FOLDER) for one in folders)
+        if _like(name, _REFEREE) or _like(name, _TOOL):
+            return True
+        if any(_like(one, _REFEREE_FOLDER) for one in (*folders, name)):
+            return True  # a link or a file may stand where the folder would
+        return self.foreign and _kept_from_agents(path)
 
     def test(self, path: str) -> bool:
         """Whether `path` is a test file as the common ecosystems name them, or lies in a folder of
@@ -137,18 +176,34 @@ class Rules:
         *folders, name = folded(path).split("/")
         if _like(name, _TEST) or any(_like(one, _TEST_FOLDER) for one in folders):
             return True
+        if any(_TEST_FOLDER_LIKE.fullmatch(one) for one in folders):
+            return True
         return _TEST_CLASSES.fullmatch(path.rpartition("/")[2]) is not None
 
 
-def rules_of(config: RepoConfig, scope: Scope | None = None) -> Rules:
+def rules_of(config: RepoConfig, scope: Scope | None = None, *, foreign: bool = False) -> Rules:
     """The rules that a repository's configuration at the base commit gives; a revision's `scope`
     narrows them."""
-    return Rules(config.paths.allow, config.paths.unlock, scope)
+    return Rules(config.paths.allow, config.paths.unlock, scope, foreign)
 
 
 def never(path: str) -> bool:
     """Whether no configuration can unlock `path`."""
     return any(match(glob, folded(path)) for glob in NEVER)
+
+
+def _kept_from_agents(path: str) -> bool:
+    """Whether `path` is blocked as a setting is: by a folder's or a file's own name. The words that
+    block product code of a delicate kind (authentication, billing) make it no referee."""
+    *folders, name = path.split("/")
+    if any(_like(folded(one), _FOLDER) for one in folders):
+        return True
+    if folders and folded(folders[0]).startswith("."):
+        return True
+    fold = folded(name)
+    if _like(fold, _PRODUCT_FILE):
+        return False
+    return _like(fold, _FOLDER) or _like(fold, _FILE) or (not folders and fold.startswith("."))
 
 
 def _blocking(path: str) -> str | None:
@@ -200,4 +255,5 @@ def _like(name: str, table: tuple[frozenset[str], tuple[str, ...]]) -> bool:
 
 _WORD, _FOLDER, _FILE = _names(WORDS), _names(FOLDERS), _names(FILES)
 _REFEREE, _REFEREE_FOLDER = _names(REFEREES), _names(REFEREE_FOLDERS)
+_TOOL, _PRODUCT_FILE = _names(TOOLS), _names(_PRODUCT_FILES)
 _TEST, _TEST_FOLDER = _names(_TEST_FILES), _names(_TEST_FOLDERS)

@@ -130,6 +130,10 @@ class Objects(Protocol):
     def build(self, base: str, changes: Iterable[Change], get: Callable[[str], bytes]) -> str:
         """The tree id of `base` plus `changes`. Raises `Refused` for what git would not keep."""
 
+    def put_back(self, tree: str, base: str, paths: Iterable[str]) -> str:
+        """The tree id of `tree` with each of `paths` as `base` has it (a file, a link, a submodule)
+        or, where `base` has nothing there, without it."""
+
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
 

@@ -46,8 +46,14 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("npm token", re.compile(r"npm_[A-Za-z0-9]{36}")),
     ("PyPI token", re.compile(r"pypi-[A-Za-z0-9_-]{40,}")),
     ("Hugging Face token", re.compile(r"hf_[A-Za-z0-9]{30,}")),
+    ("DigitalOcean token", re.compile(r"do[opr]_v1_[a-f0-9]{64}")),
+    ("Twilio key", re.compile(r"(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])")),
     ("SendGrid key", re.compile(r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,64}")),
 )
+# What could hold one of the tokens in another spelling.
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,4000}={0,2}")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){20,2000}")
+_SEAM = re.compile(r"([\"'])\s{0,40}\+?\s{0,40}\1")  # between two halves of one text
 _DOTTED = re.compile(r"eyJ[A-Za-z0-9_.-]*")
 _USERINFO = re.compile(r"://(?!git@)([^/\s@]{1,400})@")
 _LOGIN = re.compile(r"://([^/\s:@]{0,100}):([^/\s@]{8,300})@([A-Za-z0-9.-]{1,200})")
@@ -102,13 +108,47 @@ class Redactor:
         return self._known is not None and self._known.search(text) is not None
 
 
+def without_secrets(text: str) -> str:
+    """`text` with everything that `secret_kinds` would report replaced by `GONE`: no page and no
+    record shows what a change must not hold. A secret cut in two halves is not put together."""
+    text = _PEM.sub(lambda found: GONE if len(found.group()) > 120 else found.group(), text)
+    for _, pattern in _TOKENS:
+        text = pattern.sub(GONE, text)
+    text = _DOTTED.sub(_unless_ordinary, text)
+    if "://" in text:
+        text = _USERINFO.sub(_only_group(lambda one: _random(one[1].rpartition(":")[2])), text)
+        text = _LOGIN.sub(_only_group(lambda one: _login(*one.groups()), 2), text)
+    text = _PASSWORD.sub(_only_group(lambda one: _drawn(one[1], 3)), text)
+    text = _NAMED.sub(_only_group(lambda one: _random(one[1])), text)
+    for pattern in (_HEX, _BASE64):
+        text = pattern.sub(lambda found: GONE if _encoded(found.group()) else found.group(), text)
+    return text
+
+
+def _only_group(
+    secret: Callable[[re.Match[str]], bool], group: int = 1
+) -> Callable[[re.Match[str]], str]:
+    """Replaces one group of a match where `secret` says so."""
+
+    def written(found: re.Match[str]) -> str:
+        whole, start = found.group(), found.start()
+        if not secret(found):
+            return whole
+        return whole[: found.start(group) - start] + GONE + whole[found.end(group) - start :]
+
+    return written
+
+
 def secret_kinds(added_lines: Iterable[str]) -> tuple[str, ...]:
     """Which kinds of secrets the lines added by a patch hold, sorted; never the secrets.
 
     The lines are looked at as one text, so that a key over many lines is found.
     """
-    text = "\n".join(added_lines)
-    kinds = {kind for kind, pattern in _TOKENS if pattern.search(text)}
+    text = "\n".join(added_lines).replace("\0", "")  # UTF-16 read as if it were UTF-8
+    joined = _SEAM.sub("", text)
+    kinds = {kind for kind, one in _TOKENS if one.search(text) or one.search(joined)}
+    for pattern in (_HEX, _BASE64):
+        kinds |= {kind for found in pattern.finditer(text) for kind in _encoded(found.group())}
     if any(len(found.group()) > 120 for found in _PEM.finditer(text)):
         kinds.add("private key")
     if any(_is_jwt(found.group()) for found in _DOTTED.finditer(text)):
@@ -122,6 +162,22 @@ def secret_kinds(added_lines: Iterable[str]) -> tuple[str, ...]:
     if any(_random(found.group(1)) for found in _NAMED.finditer(text)):
         kinds.add("random value under a secret's name")
     return tuple(sorted(kinds))
+
+
+def _encoded(run: str) -> set[str]:
+    """Which tokens a run of hexadecimal digits or base64 holds, encoded as a whole."""
+    try:
+        data = bytes.fromhex(run) if _HEX.fullmatch(run) else _unbased(run)
+    except ValueError:
+        return set()
+    text = data.decode("latin-1")
+    return {kind for kind, pattern in _TOKENS if pattern.search(text)}
+
+
+def _unbased(run: str) -> bytes:
+    bare = run.rstrip("=").replace("-", "+").replace("_", "/")
+    bare = bare[: len(bare) - (len(bare) % 4 == 1)]
+    return base64.b64decode(bare + "=" * (-len(bare) % 4))
 
 
 def _forms(value: str) -> Iterable[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.domain.check import CheckResult, Failure
 from app.domain.edit import Delta
 from app.domain.policy import rules_of
+from app.domain.redact import GONE, without_secrets
 from app.domain.report_facts import Facts
 from app.domain.report_parts import deltas_of, results_of
 from app.domain.run import Run
@@ -46,7 +47,7 @@ def remarks(run: Run, facts: Facts) -> tuple[Annotation, ...]:
 def _of_result(result: CheckResult) -> Iterator[Annotation]:
     known = result.comparison.already_failing if result.comparison else ()
     for failure in result.failures:
-        if not failure.file or not _PATH.fullmatch(failure.file) or failure.file.startswith("/"):
+        if not _placed(failure.file) or failure.file.startswith("/"):
             continue
         old = failure.test in known
         yield Annotation(
@@ -71,7 +72,7 @@ def _deciding(run: Run, deltas: tuple[Delta, ...]) -> Iterator[Annotation]:
         return
     rules = rules_of(run.contract.config)
     for delta in deltas:
-        if not delta.new_mode or not _PATH.fullmatch(delta.path):
+        if not delta.new_mode or not _placed(delta.path):
             continue
         if rules.referee(delta.path):
             said = "This file decides how tests or builds run, and the change touches it."
@@ -82,6 +83,11 @@ def _deciding(run: Run, deltas: tuple[Delta, ...]) -> Iterator[Annotation]:
         yield Annotation(delta.path, 1, "notice", "It decides about the change", said)
 
 
+def _placed(path: str) -> bool:
+    """Whether a path can be named at all: it is one, and does not look like a secret."""
+    return bool(_PATH.fullmatch(path)) and without_secrets(path) == path and GONE not in path
+
+
 def _short(text: str, most: int) -> str:
-    shown = reveal(text)[0]
+    shown = reveal(without_secrets(text))[0]
     return shown if len(shown) <= most else f"{shown[: most - 1].rstrip()}…"

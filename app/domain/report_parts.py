@@ -302,6 +302,12 @@ def _said(finding: Finding, sizes: Sizes, strong: bool = False) -> str:
 
 def deciding(run: Run, deltas: tuple[Delta, ...], sizes: Sizes) -> list[str]:
     """Changed paths that decide about the change itself (A20), one line a kind."""
+    found = deciding_paths(run, deltas)
+    return [f"**{words}:** {names(paths, sizes)}" for words, paths in found]
+
+
+def deciding_paths(run: Run, deltas: Sequence[Delta]) -> list[tuple[str, list[str]]]:
+    """(what the change does, the paths) for every kind of deciding path that it touches."""
     if run.contract is None:
         return []
     rules = rules_of(run.contract.config)
@@ -315,7 +321,7 @@ def deciding(run: Run, deltas: tuple[Delta, ...], sizes: Sizes) -> list[str]:
             [d.path for d in deltas if rules.referee(d.path)],
         ),
     )
-    return [f"**{words}:** {names(paths, sizes)}" for words, paths in kinds if paths]
+    return [(words, paths) for words, paths in kinds if paths]
 
 
 def holding(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:

@@ -67,6 +67,12 @@ class SetupPlan:
     def empty(self) -> bool:
         return not (self.tools or self.packages or self.steps or self.services or self.env)
 
+    @property
+    def only_packages(self) -> bool:
+        """Whether nothing but the distribution's package manager runs, with nobody's settings."""
+        installs = any(tool.install for tool in self.tools)
+        return not (self.steps or self.files or self.env or installs)
+
     def digest(self) -> str:
         """SHA-256 over all of it but the sentences for people."""
         told = {

@@ -1,4 +1,4 @@
-"""New Python files that are imported instead of the standard library or the test runner.
+"""New Python files that are imported instead of what was imported until now.
 
 A file beside the tests, or at the root under `python -m`, comes before the standard library and
 before the test runner's own packages.
@@ -7,7 +7,8 @@ before the test runner's own packages.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from app.domain.check import Check
 from app.domain.edit import Delta
@@ -56,39 +57,61 @@ _RUNNER = (
     "_pytest attr attrs colorama coverage exceptiongroup execnet iniconfig importlib_metadata",
     "mock nose packaging pluggy py pygments pytest pytest_asyncio pytest_cov pytest_mock",
     "pytest_timeout setuptools sitecustomize tomli typing_extensions usercustomize xdist zipp",
-    "__future__",
+    "__future__ pkg_resources _distutils_hack _virtualenv hypothesis nose2 testtools parameterized",
+    "freezegun responses requests_mock faker factory allure allure_pytest anyio trio twisted",
 )
 STANDARD, HIDDEN, RUNNER = (
     frozenset(" ".join(names).split()) for names in (_STANDARD, _HIDDEN, _RUNNER)
 )
+_PLUGIN = re.compile(r"_?pytest")
 SUFFIXES = (".py", ".pyc", ".pyd", ".so")
 SOURCES = ("", "src", "lib", "python")
 
 
 def taken(name: str) -> bool:
     """Whether `name` is a module of the standard library or of the test runner."""
-    return name in STANDARD or name in RUNNER or (name[:1] == "_" and name[1:] in HIDDEN)
+    return (
+        name in STANDARD
+        or name in RUNNER
+        or bool(_PLUGIN.match(name))
+        or (name[:1] == "_" and name[1:] in HIDDEN)
+    )
 
 
 def usurpers(
-    deltas: Iterable[Delta], known: Collection[str], tests: Iterable[str], checks: Sequence[Check]
+    deltas: Iterable[Delta],
+    known: Collection[str],
+    tests: Iterable[str],
+    checks: Sequence[Check],
+    more: Iterable[str] = (),
+    wanted: Callable[[set[str]], set[str]] = lambda _names: set(),
 ) -> set[str]:
-    """The new paths that stand for a module of the standard library or of the test runner.
+    """The new paths that stand for a module of the standard library, of the test runner, or for
+    another that the base's files import from elsewhere.
 
-    `known` are the base's paths, `tests` those of tests in the candidate. Looked at are the places
-    that Python or pytest put first on the import path; what the base holds there already keeps its
-    meaning, and a module inside a package takes nobody's name.
+    `known` are the base's paths, `tests` those of tests in the candidate, `more` places that
+    settings and scripts put on the import path. `wanted` says which of some names the base imports.
+    Looked at are the places that Python or pytest put first on the import path; what the base holds
+    there already keeps its meaning, and a module inside a package takes nobody's name.
     """
-    places = _places(known, tests, checks)
+    places = {*_places(known, tests, checks), *more}
     before = {_module(path, place) for path in known for place in places}
+    own = {one[1] for one in before if one is not None}
     found: set[str] = set()
+    others: dict[str, set[str]] = {}
     for delta in deltas:
         if delta.old_mode or not delta.path.endswith(SUFFIXES):
             continue
         for place in places:
             module = _module(delta.path, place)
-            if module and module not in before and taken(module[1]):
+            if module is None or module in before or not module[1]:
+                continue
+            if taken(module[1]):
                 found.add(delta.path)
+            elif module[1] not in own:
+                others.setdefault(module[1], set()).add(delta.path)
+    for name in wanted(set(others)):
+        found |= others[name]
     return found
 
 

@@ -44,13 +44,15 @@ class Witness:
     """What the gate measured beside the checks.
 
     `touched` are sentences about what decides about the change, `deciding` more paths that do
-    (scripts that checks start), `signs` sentences about product code. `sentinels` is () where none
+    (scripts that checks start), `signs` sentences about product code, `strange` those about what
+    the difference does not show a reviewer. `sentinels` is () where none
     were run; `flaky` are tests whose two runs on the candidate differ.
     """
 
     touched: tuple[str, ...] = ()
     deciding: frozenset[str] = frozenset()
     signs: tuple[str, ...] = ()
+    strange: tuple[str, ...] = ()
     sentinels: tuple[Sighted, ...] = ()
     flaky: tuple[str, ...] = ()
     red: RedGreen | None = None
@@ -90,6 +92,9 @@ def looks(witness: Witness, support: Support) -> tuple[Finding, ...]:
         for one in witness.sentinels
         if one.standing is Holds.UNKNOWN
     ]
+    if witness.strange:
+        claim = "Look at: what is easily overlooked"
+        found.append(Finding(claim, Holds.UNKNOWN, _cut(witness.strange)))
     if witness.signs:
         claim = "Look at: lines that could decide about the tests"
         found.append(Finding(claim, Holds.UNKNOWN, _cut(witness.signs)))

@@ -45,7 +45,8 @@ def _warm(up: Town) -> None:
     """One run in this process itself, so that what is loaded once is loaded before every fork."""
     up.quiet()
     STORIES["fix"].begin(up)
-    Office(up.place).work()
+    with Office(up.place) as office:
+        office.work()
 
 
 def recorded(made: Bench, story: str) -> list[Point]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from redis import Redis
 from rq.exceptions import NoSuchJobError
@@ -152,6 +153,19 @@ class Office:
             place.model_key, place.model, monotonic=clock.now, sleep=clock.sleep, whole=1e9
         )
         return AskingRunner(held, self.ledger, self.bell, model, SandboxClient(place.sandbox))
+
+    def close(self) -> None:
+        """Give every connection back, where the office ends before its process."""
+        self.runner.model.close()
+        self.runner.sandbox.close()
+        self.feeder.redis.close()
+        self.redis.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # -- the loop
 

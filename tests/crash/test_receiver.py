@@ -125,7 +125,8 @@ def test_kill_9_of_the_receiver_loses_nothing_and_doubles_nothing(up: Town, poin
         assert status in (0, 202)  # the feeder's thread may be faster than the answer
     with receiver(up, unharmed) as (_pid, port):
         assert delivered(up, port) in (200, 202)
-    assert Office(up.place).work() == "settled"
+    with Office(up.place) as office:
+        assert office.work() == "settled"
     (run,) = up.ledger.runs(9)
     assert run.explained and run.publication.pull
     assert len(up.hub.pulls(name)) == 1
@@ -139,6 +140,7 @@ def test_a_row_that_is_there_is_worked_on_though_its_receiver_died(up: Town) -> 
     with receiver(up, POINTS["before the wake-up"]) as (pid, port):
         assert delivered(up, port) in (0, 202)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    assert Office(up.place).work() == "settled"
+    with Office(up.place) as office:
+        assert office.work() == "settled"
     (run,) = up.ledger.runs(9)
     assert run.publication.pull and len(up.hub.pulls(name)) == 1

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from app.domain.run import Run
+from tests.demo.tour import tour
 from tests.stack import Stack, stack
 from tests.standins.anthropic.diffs import BadDiff
 from tests.standins.anthropic.player import Player
@@ -55,6 +56,8 @@ def main() -> int:
     arguments = parser().parse_args()
     signal.signal(signal.SIGTERM, _leave)  # as Ctrl-C: everything that was started ends with us
     console = Console(highlight=False)
+    if arguments.tour and not arguments.words:
+        return _toured(console)
     key = os.environ.pop("ANTHROPIC_API_KEY", "")
     with tempfile.TemporaryDirectory(prefix="pw-demo-") as folder:
         try:
@@ -69,6 +72,14 @@ def main() -> int:
         except KeyboardInterrupt:
             console.print("demo: ended")
             return 130
+
+
+def _toured(console: Console) -> int:
+    try:
+        return tour(console)
+    except KeyboardInterrupt:
+        console.print("demo: ended")
+        return 130
 
 
 def _leave(_number: int, _frame: object) -> None:
@@ -87,6 +98,9 @@ def parser() -> argparse.ArgumentParser:
         help="a unified diff that the scripted model acts out; a second one is its repair",
     )
     made.add_argument("--script", type=Path, help="a file with the scripted model's replies")
+    made.add_argument(
+        "--tour", action="store_true", help="a whole conversation, from a vague issue to approval"
+    )
     made.add_argument("--keep", action="store_true", help="leave everything up until Ctrl-C")
     made.add_argument(
         "--words", action="store_true", help="look at these words only, start nothing"

@@ -83,3 +83,19 @@ def started(pid: int) -> str:
     except OSError:
         return ""
     return "" if words[0] == "Z" else words[19]
+
+
+@pytest.mark.docker
+def test_the_tour_ends_with_a_change_that_a_second_person_approved(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.demo", "--tour"],
+        cwd=REPOSITORY, env=environment(tmp_path), capture_output=True, text=True, timeout=280,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    for part in (
+        "needs-info", "was not done", "waits for /agent approve", "opens the draft #",
+        "Done in", "checks that head without a model: passed",
+        "action_required: Approved by somebody who took part", "success: Approved by carol",
+    ):  # fmt: skip
+        assert part in said, (part, said)

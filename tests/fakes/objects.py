@@ -120,6 +120,22 @@ class MemoryObjects:
         _refuse_clashes(old, paths.keys())
         return self._tree(paths)
 
+    def put_back(self, tree: str, base: str, paths: Iterable[str]) -> str:
+        made, there = dict(self._of(tree)), self._of(base)
+        wanted = {path: there.get(path) for path in paths}
+        for path in wanted:
+            made.pop(path, None)
+        for path, entry in wanted.items():
+            if entry is None:
+                continue
+            parts = path.split("/")
+            for depth in range(1, len(parts)):
+                made.pop("/".join(parts[:depth]), None)
+            for other in [one for one in made if one.startswith(f"{path}/")]:
+                del made[other]
+            made[path] = entry
+        return self._tree(made)
+
     def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """Whole files only: what both sides changed differently conflicts."""
         was, one, other = self._of(fork), self._of(ours), self._of(theirs)

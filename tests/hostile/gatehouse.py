@@ -22,11 +22,12 @@ from worker.config_file import config_of, workflow_of
 from worker.runner.boxes import SandboxClient
 from worker.runner.checks.run import Certifier
 from worker.runner.stages.check_kit import CheckKit
+from worker.runner.stages.foreign import candidate_of
 from worker.runner.stages.gate import gate
 from worker.runner.stages.prepare import prepare
 from worker.runner.stages.verify import verify
 
-Files = Mapping[str, bytes | None]  # None deletes
+Files = Mapping[str, File | None]  # None deletes
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,11 @@ class Gatehouse:
     client: SandboxClient
     memory: FakeHold = field(default_factory=FakeHold)
 
-    def judged(self, base: Mapping[str, bytes], changes: Files, drawn: str) -> Judged:
-        """Prepare, verify and gate for `changes` over `base`; `drawn` are the gate's digits."""
+    def judged(
+        self, base: Mapping[str, bytes], changes: Files, drawn: str, *, foreign: bool = False
+    ) -> Judged:
+        """Prepare, verify and gate for `changes` over `base`; `drawn` are the gate's digits.
+        Somebody else's (`foreign`) may hold links, too."""
         objects = MemoryObjects()
         hold = FakeHold(memory=self.memory.memory, blobs=self.memory.blobs)
         files: dict[str, File] = dict(base)
@@ -76,13 +80,22 @@ class Gatehouse:
             draw=lambda: drawn,
             knows=lambda _text: False,
         )
-        run = prepare(kit)(_run(commit, base[CONFIG_PATH], drawn))
+        begun = _run(commit, base[CONFIG_PATH], drawn)
+        begun = replace(begun, kind=Kind.VERIFY) if foreign else begun
+        run = prepare(kit)(begun)
         assert run.snapshot is not None
-        edits = tuple(_change(hold, path, changes[path]) for path in sorted(changes))
-        tree = objects.build(run.snapshot.base_tree, edits, hold.get)
-        run = replace(
-            run, candidate=Candidate(tree, edits), plan=_plan(base, changes), state=State.VERIFY
-        )
+        ground = run.snapshot.base_tree
+        if foreign:
+            whole = {path: file for path, file in {**base, **changes}.items() if file is not None}
+            tree = objects.tree(whole)
+            candidate = candidate_of(objects, ground, tree)
+            run = replace(run, candidate=candidate, state=State.VERIFY)
+        else:
+            edits = tuple(_change(hold, path, changes[path]) for path in sorted(changes))
+            tree = objects.build(ground, edits, hold.get)
+            candidate = Candidate(tree, edits)
+            plan = _plan(base, changes)
+            run = replace(run, candidate=candidate, plan=plan, state=State.VERIFY)
         run = replace(verify(kit)(run), state=State.GATE)
         try:
             run = gate(kit)(run)
@@ -124,7 +137,8 @@ def _run(commit: str, config: bytes, name: str) -> Run:
     )
 
 
-def _change(hold: FakeHold, path: str, what: bytes | None) -> Change:
+def _change(hold: FakeHold, path: str, what: File | None) -> Change:
+    assert not isinstance(what, tuple)
     return Change(path, 0, "") if what is None else Change(path, FILE, hold.put(what))
 
 

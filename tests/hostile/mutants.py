@@ -112,7 +112,8 @@ test("total of nothing", () => { assert.strictEqual(total([]), 0); });
 @dataclass(frozen=True)
 class Mutant:
     """A change that does not mend the bug. `fools` says that its exit code is 0, `caught` that its
-    verdict cannot be passed; `named` must be said to the reviewer."""
+    verdict cannot be passed; `named` must be said to the reviewer; `foreign` is somebody else's
+    change, which no rule about paths holds back."""
 
     name: str
     changes: Files
@@ -120,6 +121,7 @@ class Mutant:
     fools: bool = True
     named: str = ""
     caught: bool = True
+    foreign: bool = False
 
 
 def _tests(old: bytes, new: bytes) -> Files:

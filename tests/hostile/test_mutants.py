@@ -9,13 +9,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from app.domain.evidence import Result
 from tests.hostile.gatehouse import Gatehouse, Judged
-from tests.hostile.mutants import HONEST, MAKE, PRODUCTS, REFEREES, Mutant
+from tests.hostile.mutants import HONEST as FIXES
+from tests.hostile.mutants import MAKE, PRODUCTS, Mutant
+from tests.hostile.mutants import REFEREES as BY_NAME
+from tests.hostile.places import DOCUMENTED, FOREIGN, MENDED, PLACES, UNUSABLE, VERIFY
 from tests.worker.sandbox.running import engine_or_skip, service
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 AT_ONCE = 3
+REFEREES = (*BY_NAME, *PLACES, *FOREIGN)
+HONEST = (*FIXES, *MENDED)
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +29,13 @@ def ends(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Judged]]]:
     """How each candidate ended that a test asks for; they are judged side by side."""
     engine_or_skip()
     wanted = {item.callspec.id for item in request.session.items if hasattr(item, "callspec")}
-    every = [one for one in (*HONEST, *REFEREES, *PRODUCTS) if one.name in wanted]
+    every = [one for one in (*HONEST, *REFEREES, *PRODUCTS, UNUSABLE) if one.name in wanted]
     with service(concurrency=AT_ONCE) as started, ThreadPoolExecutor(AT_ONCE) as pool:
         house = Gatehouse(started.client)
         yield {
-            one.name: pool.submit(house.judged, one.base, one.changes, drawn(number))
+            one.name: pool.submit(
+                house.judged, one.base, one.changes, drawn(number), foreign=one.foreign
+            )
             for number, one in enumerate(every)
         }
         pool.shutdown(cancel_futures=True)
@@ -54,8 +62,22 @@ def test_an_honest_fix_passes(mutant: Mutant, ends: dict[str, Future[Judged]]) -
     judged = ends[mutant.name].result()
     assert judged.passed, judged.said
     assert mutant.named in judged.said
-    if mutant.base is not MAKE:  # what counts lines of its own output knows no sentinel
+    if mutant.base not in (
+        MAKE,
+        VERIFY,
+        DOCUMENTED,
+    ):  # no test file, no sentinel; what counts lines of its own output knows no sentinel
         assert "reports its tests as they end One test that must fail" in judged.said
+
+
+@pytest.mark.parametrize("mutant", (UNUSABLE,), ids=named)
+def test_nobody_is_blamed_for_a_base_that_cannot_be_measured(
+    mutant: Mutant, ends: dict[str, Future[Judged]]
+) -> None:
+    verdict = ends[mutant.name].result().verdict
+    assert verdict is not None
+    assert verdict.result is Result.PARTIAL
+    assert "baseline unusable" in verdict.wall
 
 
 @pytest.mark.parametrize("mutant", REFEREES, ids=named)

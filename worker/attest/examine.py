@@ -23,6 +23,7 @@ from worker.attest.statement import PREDICATE_TYPE
 from worker.attest.testresult import TEST_RESULT_TYPE
 from worker.attest.verify import NotVerified, subjects, verify
 
+JUDGED = ("verify", "recheck", "update")  # kinds whose commits others made, or can build on
 NAMES = {PREDICATE_TYPE: "evidence", TEST_RESULT_TYPE: "test result"}
 
 
@@ -131,28 +132,73 @@ def fresh(signed: Signed, head: str, where: str) -> Finding:
 
 def made_by_us(signed: Signed) -> bool:
     """Whether the commit was made by the run itself, so that its parent is known."""
-    return _at(signed.evidence, "run", "kind") not in ("verify", "recheck")
+    return at(signed.evidence, "run", "kind") not in ("verify", "recheck")
 
 
 def written_by_us(signed: Signed) -> bool:
     """Whether the pull request's body holds our words about this evidence."""
-    return bool(_at(signed.evidence, "run", "kind") != "verify")
+    return bool(at(signed.evidence, "run", "kind") != "verify")
 
 
 def based(signed: Signed, parents: Sequence[str] | None) -> Finding:
     """The commit stands on the base that the checks were compared with; a revision's on the head
     of the pull request that it revised."""
     claim = "The commit stands on the base that the evidence names"
-    parent = _at(signed.evidence, "revision", "parent")
+    parent = at(signed.evidence, "revision", "parent")
     if parent:
         claim = "The commit stands on the head that the evidence names"
-    base = str(parent or _at(signed.evidence, "base", "gitCommit"))
+    base = str(parent or at(signed.evidence, "base", "gitCommit"))
     if parents is None:
         return Finding(claim, Holds.UNKNOWN, ("The commit was not looked up.",))
     if base not in parents:
         said = f"Its parents are {', '.join(parents) or 'none'}, not {base}."
         return Finding(claim, Holds.FAILS, (said,))
     return Finding(claim, Holds.HOLDS, (f"Base {base}.",))
+
+
+def ruled(signed: Signed, branch: str, parted: str, inside: bool | None) -> Finding:
+    """The rules and checks are those of the branch that the change goes to, not of another one and
+    not older ones. `parted` is the commit where the head parted from `branch`, "" where nobody can
+    tell; `inside` says whether the base lies in the history of `branch` (None: not known).
+
+    A change of ours begins at a commit of the branch and is not moved; what somebody else made is
+    compared with where it parted, so that nobody chooses the rules by naming another branch."""
+    claim = "The rules are those of the branch that the change goes to"
+    base = str(at(signed.evidence, "base", "gitCommit"))
+    named = str(at(signed.evidence, "base", "branch"))
+    if not branch:
+        return Finding(claim, Holds.UNKNOWN, ("That branch is not known here: name it.",))
+    if at(signed.evidence, "run", "kind") not in JUDGED:
+        said = f"The base {base[:12]} is not in the history of {branch}: other rules were used."
+        if inside is None:
+            return Finding(claim, Holds.UNKNOWN, (f"{branch} could not be looked at.",))
+        return Finding(claim, Holds.HOLDS if inside else Holds.FAILS, () if inside else (said,))
+    if not parted:
+        said = f"Where the head parted from {branch} cannot be told here."
+        return Finding(claim, Holds.UNKNOWN, (said,))
+    if parted != base:
+        said = (
+            f"It was made under the rules of {base[:12]} ({named!r}), another branch or an older "
+            f"base: the head parted from {branch} at {parted[:12]}."
+        )
+        return Finding(claim, Holds.FAILS, (said,))
+    return Finding(claim, Holds.HOLDS, (f"The head parted from {branch} at {parted[:12]}.",))
+
+
+def belongs(signed: Signed, repository: tuple[int, str], branch: str) -> Finding:
+    """The evidence is about a change to this branch of this repository, (id, full name)."""
+    claim = "The evidence is about this repository and branch"
+    number, name = (at(signed.evidence, "repository", key) for key in ("id", "name"))
+    faults = []
+    same = str(name).casefold() == repository[1].casefold()
+    if number and repository[0]:  # it stays where the name changes
+        same = number == repository[0]
+    if not same:
+        faults.append(f"It is about {name}; this is {repository[1]}.")
+    named = at(signed.evidence, "base", "branch")
+    if named != branch:
+        faults.append(f"It is about a change to {named!r}; the pull request goes to {branch!r}.")
+    return _said(claim, faults)
 
 
 def verdict(signed: Signed) -> Finding:
@@ -166,7 +212,7 @@ def verdict(signed: Signed) -> Finding:
 
 def whole(signed: Signed, bundle: Bundle) -> Finding:
     """Every part of the bundle is what was signed."""
-    run = str(_at(signed.evidence, "run", "id"))
+    run = str(at(signed.evidence, "run", "id"))
     named = Finding(
         "The bundle is about this run",
         Holds.HOLDS if bundle.run == run else Holds.FAILS,
@@ -193,7 +239,7 @@ def _inside(name: str, part: Any, signed: Signed) -> str:
         return ""
     checks = signed.evidence.get("checks")
     kept = {
-        one.get("name"): _at(one, "baseline", "record")
+        one.get("name"): at(one, "baseline", "record")
         for one in (checks if isinstance(checks, list) else [])
         if isinstance(one, Mapping)
     }
@@ -206,10 +252,10 @@ def _inside(name: str, part: Any, signed: Signed) -> str:
 
 def _journal(signed: Signed, bundle: Bundle) -> Finding:
     claim = "The journal is complete and in order"
-    run = str(_at(signed.evidence, "run", "id"))
+    run = str(at(signed.evidence, "run", "id"))
     count, head = (
-        _at(signed.evidence, "journal", "entries"),
-        _at(signed.evidence, "journal", "head"),
+        at(signed.evidence, "journal", "entries"),
+        at(signed.evidence, "journal", "head"),
     )
     if len(bundle.journal) != count:
         said = f"The bundle lists {len(bundle.journal)} entries; signed were {count}."
@@ -238,7 +284,7 @@ def _said(claim: str, faults: Sequence[str]) -> Finding:
     return Finding(claim, Holds.FAILS if faults else Holds.HOLDS, tuple(faults[:20]))
 
 
-def _at(value: Mapping[str, Any], *names: str) -> Any:
+def at(value: Mapping[str, Any], *names: str) -> Any:
     """A value deep inside, None where the way there is missing."""
     here: Any = value
     for name in names:

@@ -12,6 +12,7 @@ from app.domain.edit import Delta
 from app.domain.event import Person
 from app.domain.event import Repository as Named
 from app.domain.ports import Objects
+from app.domain.redact import without_secrets
 from app.domain.repo_config import CONFIG_PATH, RepoConfig
 from app.domain.run import Run
 from app.domain.state import Kind, State
@@ -63,7 +64,7 @@ def run_of(
     source = next((e.oid for e in objects.entries(found.base_tree) if e.path == CONFIG_PATH), "")
     config = config_of(objects.read(found.base_tree, CONFIG_PATH)) if source else RepoConfig()
     deltas = objects.deltas(found.base_tree, found.tree)
-    title, author, day = repository.message(found.head)
+    title, author, day = map(without_secrets, repository.message(found.head))
     digest = hashlib.sha256(found.head.encode()).hexdigest()
     name = f"local-{found.head[:12]}"
     run = Run(

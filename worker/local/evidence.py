@@ -14,7 +14,7 @@ from app.domain.report import Marker, body_marker
 from worker.attest import bundle
 from worker.attest.bundle import Bundle, NotABundle
 from worker.attest.canonical import canonical
-from worker.local.github import GitHub
+from worker.local.github import GitHub, Pull
 from worker.local.repository import NotFound, Repository
 
 
@@ -35,12 +35,16 @@ class Place(Protocol):
 
     def last_change(self, path: str, commit: str) -> str: ...
 
+    def parted(self, commit: str, branch: str) -> str: ...
+
 
 @dataclass(frozen=True)
 class Evidence:
     """What somebody shows, not believed yet, and where the truth about it can be looked up.
 
-    `head` is the present head, "" where none is known; `branch` the one that changes go to;
+    `head` is the present head, "" where none is known; `branch` the one that changes go to, `tip`
+    where it stood before it took this change ("" where it did not); `repository` is the id and
+    full name of a pull request's repository;
     `warning` says what is odd about that; `body` are findings about a pull request's text; `url` is
     where its commits can be fetched, with `token` where one is needed.
     """
@@ -50,6 +54,8 @@ class Evidence:
     place: Place | None = None
     head: str = ""
     branch: str = ""
+    tip: str = ""
+    repository: tuple[int, str] | None = None
     warning: str = ""
     bundle: Bundle | None = None
     bundle_sha: str = ""
@@ -96,10 +102,10 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
     `NotFound`, `Away`, `NotABundle`."""
     pull = hub.pull()
     marker, text = body_marker(pull.body)
-    lines, attached = hub.evidence(pull.head)
+    lines, attached = hub.evidence(pull.head, pull.base_branch)
     if not lines and marker is not None and marker.commit != pull.head:
         # Somebody pushed since: it is examined all the same, and then called stale.
-        lines, attached = hub.evidence(marker.commit)
+        lines, attached = hub.evidence(marker.commit, pull.base_branch)
     if not lines:
         raise NotFound(
             f"No check run `patchwarrant/evidence` with signed statements is on {pull.head[:12]}."
@@ -117,6 +123,8 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
         place=hub,
         head=pull.head,
         branch=pull.base_branch,
+        tip=_before(hub, pull),
+        repository=(pull.repository, pull.full_name),
         warning=warning,
         bundle=bundle.read(data) if data else None,
         bundle_sha=hashlib.sha256(data).hexdigest() if data else "",
@@ -125,6 +133,12 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
         url=pull.clone_url,
         token=hub.token_for(pull.clone_url),
     )
+
+
+def _before(hub: GitHub, pull: Pull) -> str:
+    """Where the base branch stood before a merged pull request was merged, "" for an open one."""
+    parents = hub.parents(pull.merged_as) if pull.merged_as else None
+    return parents[0] if parents else ""
 
 
 def _envelope(line: str) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,9 @@ class Pull:
     default_branch: str
     body: str
     clone_url: str
+    repository: int = 0
+    full_name: str = ""
+    merged_as: str = ""  # the commit that the base branch got by the merge, "" before it
 
 
 class GitHub:
@@ -92,11 +96,15 @@ class GitHub:
             default_branch=_text(about, "default_branch"),
             body=_text(data, "body"),
             clone_url=_text(about, "clone_url"),
+            repository=about["id"] if isinstance(about.get("id"), int) else 0,
+            full_name=_text(about, "full_name"),
+            merged_as=_text(data, "merge_commit_sha") if data.get("merged") is True else "",
         )
 
-    def evidence(self, commit: str) -> tuple[tuple[str, ...], str]:
+    def evidence(self, commit: str, branch: str) -> tuple[tuple[str, ...], str]:
         """(the lines of signed statements, the attached bundle's text) of the newest check run on
-        `commit` that shows signed statements, else ((), "")."""
+        `commit` that shows signed statements, else ((), ""). One commit can be the head of several
+        pull requests: evidence that names `branch` goes before any other."""
         found: list[dict[str, Any]] = []
         for page in range(1, PAGES + 1):
             data = self._get(
@@ -108,12 +116,10 @@ class GitHub:
             if len(runs) < 100:
                 break
         found.sort(key=lambda one: one.get("id") or 0, reverse=True)
-        for one in found:
-            text = _text(one, "output", "text")
-            lines = statements_in(text)
-            if lines:
-                return lines, attached_in(text)
-        return (), ""
+        texts = [_text(one, "output", "text") for one in found]
+        shown = [(lines, attached_in(text)) for text in texts if (lines := statements_in(text))]
+        other = shown[0] if shown else ((), "")
+        return next((one for one in shown if _branch_of(one[0]) == branch), other)
 
     def tree_of(self, commit: str) -> str:
         data = self._get(f"/git/commits/{_id(commit)}")
@@ -133,6 +139,13 @@ class GitHub:
         if data is None:
             return None
         return data.get("status") in ("ahead", "identical")
+
+    def parted(self, commit: str, branch: str) -> str:
+        """Where `commit` parted from `branch` (or from a commit of that name), "" where that cannot
+        be told: one of them is not there, or the branch has the commit already."""
+        data = self._get(f"/compare/{quote(branch, safe='')}...{_id(commit)}?per_page=1")
+        found = _text(data, "merge_base_commit", "sha") if data else ""
+        return "" if found == commit else found
 
     def file(self, path: str, commit: str) -> bytes | None:
         data = self._get(f"/contents/{quote(path)}?ref={_id(commit)}")
@@ -176,6 +189,19 @@ class GitHub:
 
 def _api_of(scheme: str, place: str) -> str:
     return API if (scheme, place) == ("https", "github.com") else f"{scheme}://{place}/api/v3"
+
+
+def _branch_of(lines: tuple[str, ...]) -> str:
+    """The base branch that signed statements claim, before anything is verified; "" for none."""
+    for line in lines:
+        try:
+            statement = json.loads(base64.b64decode(json.loads(line)["payload"]))
+            branch = statement["predicate"]["base"]["branch"]
+        except (KeyError, TypeError, ValueError, RecursionError):
+            continue
+        if isinstance(branch, str):
+            return branch
+    return ""
 
 
 def _id(commit: str) -> str:

@@ -101,6 +101,20 @@ class Repository:
         tip = str(there.peel(pygit2.Commit).id)
         return tip == commit or bool(self._repo.descendant_of(tip, commit))
 
+    def parted(self, commit: str, branch: str) -> str:
+        """Where `commit` parted from `branch`; where that has it by now, from what it was before
+        the merge. "" where it cannot be told, as after a fast-forward."""
+        there, head = self._repo.references.get(branch), self._commit(commit)
+        if there is None or head is None:
+            return ""
+        tip: pygit2.Commit | None = there.peel(pygit2.Commit)
+        while tip is not None and (tip.id == head.id or self._repo.descendant_of(tip.id, head.id)):
+            if tip.id == head.id:  # a fast-forward: its commits and the branch's own look alike
+                return ""
+            tip = self._commit(str(tip.parent_ids[0])) if tip.parent_ids else None
+        found = self._repo.merge_base(tip.id, head.id) if tip is not None else None
+        return "" if found is None else str(found)
+
     def message(self, commit: str) -> tuple[str, str, str]:
         """(first line, author's name, date) of a commit."""
         found = self._repo[commit].peel(pygit2.Commit)

@@ -13,7 +13,8 @@ from rich.text import Text
 from app.domain.check import CheckResult, Standing
 from app.domain.edit import Delta
 from app.domain.evidence import Finding, Holds, Result
-from app.domain.report_parts import results_of, seconds
+from app.domain.redact import without_secrets
+from app.domain.report_parts import deciding_paths, results_of, seconds
 from app.domain.run import Run
 from app.domain.text import reveal
 
@@ -48,9 +49,15 @@ TAIL = 30  # lines of a failed check's output
 
 
 def plain(text: str, style: str = "", most: int = 400) -> Text:
-    """Text from anywhere: no markup, no terminal sequence, no hidden character gets through."""
-    shown = " ".join(reveal(text[: 4 * most])[0].split())
+    """Text from anywhere: no markup, no terminal sequence, no hidden character and nothing that
+    looks like a secret gets through."""
+    shown = " ".join(reveal(without_secrets(text)[: 4 * most])[0].split())
     return Text(shown if len(shown) <= most else f"{shown[: most - 1]}…", style=style)
+
+
+def _bare(text: str) -> str:
+    """Text of several lines or with blanks that count, as `plain` shows it otherwise."""
+    return reveal(without_secrets(text))[0]
 
 
 def phase_words(phase: str) -> str:
@@ -74,9 +81,10 @@ def report(run: Run, deltas: Sequence[Delta]) -> RenderableType:
     parts: list[RenderableType] = [_checks(run)]
     parts += [part for part in (_tests(run), _failures(run), _files(deltas)) if part is not None]
     if run.verdict is not None:
-        look = _open(run.verdict.findings)
+        look = [_finding(one) for one in _open(run.verdict.findings)]
+        look += [_paths(words, paths) for words, paths in deciding_paths(run, deltas)]
         if look:
-            parts.append(_block("look at", [_finding(one) for one in look]))
+            parts.append(_block("look at", look))
         parts.append(_verdict(run))
     return Group(*parts)
 
@@ -155,14 +163,14 @@ def _failures(run: Run) -> RenderableType | None:
         for failure in result.failures[:IDS]:
             place = f"{failure.file}:{failure.line}" if failure.line else failure.file
             head = plain(failure.test or result.check, "bold", 160)
-            lines.append(head.append(f"  {reveal(place)[0]}" if place else "", style="cyan"))
+            lines.append(head.append(f"  {_bare(place)}" if place else "", style="cyan"))
             said = f"{failure.error}: {failure.message}" if failure.error else failure.message
             lines.append(Padding(plain(said, "red"), (0, 0, 0, 2)))
-            shown = [Text(reveal(line)[0]) for line in getattr(failure, "context", ())]
+            shown = [Text(_bare(line)) for line in getattr(failure, "context", ())]
             lines += [Padding(line, (0, 0, 0, 2)) for line in shown]
         if not result.failures and result.tail.strip():
             lines.append(plain(f"end of the output of {result.check}", "dim"))
-            tail = reveal(result.tail)[0].strip().splitlines()[-TAIL:]
+            tail = _bare(result.tail).strip().splitlines()[-TAIL:]
             lines.append(Padding(Text("\n".join(tail)), (0, 0, 0, 2)))
     return _block("failures", lines) if lines else None
 
@@ -213,6 +221,11 @@ def _finding(one: Finding) -> RenderableType:
     if len(one.exhibits) > IDS:
         said.append(Text(f"  … and {len(one.exhibits) - IDS:,} more", style="dim"))
     return Group(*said)
+
+
+def _paths(words: str, paths: Sequence[str]) -> RenderableType:
+    """Changed paths that decide about the change, a kind."""
+    return _finding(Finding(words, Holds.UNKNOWN, tuple(paths)))
 
 
 def _verdict(run: Run) -> RenderableType:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -24,13 +25,14 @@ from worker.attest.canonical import builtins
 from worker.attest.examine import Signed
 from worker.attest.verify import NotVerified
 from worker.local import evidence, table, trust
-from worker.local.evidence import Evidence
+from worker.local.evidence import Evidence, Place
 from worker.local.github import Away, GitHub
 from worker.local.repository import NotFound, Repository
 from worker.local.rerun import rerun
 from worker.local.told import told
 
 HOLDS, FAILS, UNKNOWN = 0, 1, 2
+_OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 Rerun = Callable[[Signed, Evidence], Finding]
 
 
@@ -78,6 +80,8 @@ def examined(
     found.append(examine.fresh(signed, shown.head, where))
     if examine.made_by_us(signed) and shown.place is not None:  # others build on what they want
         found.append(examine.based(signed, shown.place.parents(signed.commit)))
+    if shown.place is not None:
+        found += _ruled(shown, shown.place, signed)
     if examine.written_by_us(signed):  # somebody else's text is not ours to have written
         found += shown.body
         named = evidence.names(shown, signed.tree, signed.commit)
@@ -89,6 +93,19 @@ def examined(
         found.append(again(signed, shown))
     found.append(examine.verdict(signed))
     return tuple(found), signed
+
+
+def _ruled(shown: Evidence, place: Place, signed: Signed) -> list[Finding]:
+    """Whether the evidence belongs where the reader looks, under the rules of that branch."""
+    base = str(examine.at(signed.evidence, "base", "gitCommit"))
+    judged = examine.at(signed.evidence, "run", "kind") in examine.JUDGED
+    found = []
+    if shown.repository is not None:
+        found.append(examine.belongs(signed, shown.repository, shown.branch))
+    parted = place.parted(signed.commit, shown.tip or shown.branch) if judged else ""
+    known = not judged and bool(_OBJECT.fullmatch(base)) and bool(shown.branch)
+    inside = place.contains(base, shown.branch) if known else None
+    return [*found, examine.ruled(signed, shown.branch, parted, inside)]
 
 
 def _tree(shown: Evidence, signed: Signed, where: str) -> Finding:

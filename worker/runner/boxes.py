@@ -234,7 +234,9 @@ class SandboxClient:
     def stop(self, run: str) -> int:
         """End every check and box of a run; how many there were."""
         with self._faults():
-            answer = self._http.delete(f"/runs/{quote(run, safe='')}")
+            answer = self._http.delete(
+                f"/runs/{quote(run, safe='')}", params={"tenant": self._tenant}
+            )
         self._verdict(answer)
         return int(answer.json()["stopped"])
 
@@ -260,7 +262,7 @@ class SandboxClient:
     def forget(self, run: str, box: str) -> None:
         """Ask for the removal of a box; never raises."""
         with contextlib.suppress(Unavailable), self._faults():
-            self._http.delete(f"/boxes/{box}", params={"run": run})
+            self._http.delete(f"/boxes/{box}", params={"run": run, "tenant": self._tenant})
 
     @contextlib.contextmanager
     def _faults(self) -> Iterator[None]:
@@ -295,7 +297,12 @@ class ClientBox:
 
     def run(self, job: Job, files: Mapping[str, bytes], look: Look) -> Outcome:
         laid = [{"path": path, "size": len(data)} for path, data in files.items()]
-        header = {"run": self._run, "job": _job(job), "files": laid}
+        header = {
+            "run": self._run,
+            "job": _job(job),
+            "files": laid,
+            "tenant": self._client._tenant,
+        }
         body = _body(header, look, *files.values())
         return _outcome(job, *self._client.ask(f"/boxes/{self._name}/run", body, look))
 

@@ -110,7 +110,7 @@ class Runner:
         )
         if hold.lease.crashes:  # a runner that died may have left its box behind
             with suppress(Unavailable):  # then its own limits end it
-                self.sandbox.stop(run.id)
+                sandbox.stop(run.id)
         return Crew(
             stages={
                 State.PREPARE: prepare(checks),

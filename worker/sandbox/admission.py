@@ -21,16 +21,25 @@ AGAIN = 5.0  # seconds after which to come back
 
 
 class Kind(StrEnum):
-    """A certifying check's container, or a box that is kept for a run."""
+    """A certifying check's container, a box that is kept for a run, or a set-up's builder."""
 
     CHECK = "check"
     BOX = "box"
+    SETUP = "setup"
+
+
+WORDS = {
+    Kind.CHECK: "places for checks",
+    Kind.BOX: "kept boxes",
+    Kind.SETUP: "places for set-ups",
+}
 
 
 @dataclass(frozen=True)
 class Room:
-    """What there is: `checks` and `boxes` at once, `memory` in bytes for both together (boxes get
-    half), how many of each kind one run and one installation may hold, and how many may wait."""
+    """What there is: `checks`, `boxes` and `setups` at once, `memory` in bytes for all together
+    (boxes get half), how many of each kind one run and one installation may hold, and how many
+    checks and boxes may wait."""
 
     checks: int
     boxes: int
@@ -38,9 +47,10 @@ class Room:
     per_run: int
     per_tenant: int
     waiting: int = 64
+    setups: int = 2
 
     def places(self, kind: Kind) -> int:
-        return self.checks if kind is Kind.CHECK else self.boxes
+        return {Kind.CHECK: self.checks, Kind.BOX: self.boxes, Kind.SETUP: self.setups}[kind]
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,8 @@ class Admission:
     def crowded(self) -> None:
         """Raises `Unavailable` where one more would wait for nothing but its turn to wait."""
         with self.changed:
-            if sum(one.left is None for one in self.queue) >= self.room.waiting:
+            waiting = [one for one in self.queue if one.ask.kind is not Kind.SETUP]
+            if sum(one.left is None for one in waiting) >= self.room.waiting:
                 raise Unavailable("too many checks wait for the sandbox already", AGAIN)
 
     def counts(self) -> dict[str, int]:
@@ -167,12 +178,12 @@ class Admission:
         if sum(one.memory for one in self.inside) + ask.memory > self.room.memory:
             return False
         boxed = sum(one.memory for one in alike) + ask.memory
-        return ask.kind is Kind.CHECK or not alike or boxed <= self.room.memory // 2
+        return ask.kind is not Kind.BOX or not alike or boxed <= self.room.memory // 2
 
     def _why(self, me: Waiter) -> str:
         alike = [one for one in self.queue if one.ask.kind is me.ask.kind]
         place = next(number for number, one in enumerate(alike, 1) if one is me)
-        what = "places for checks" if me.ask.kind is Kind.CHECK else "kept boxes"
+        what = WORDS[me.ask.kind]
         if not self._allowed(me.ask):
             why = f"this run or this installation holds as many {what} as it may"
         elif sum(one.kind is me.ask.kind for one in self.inside) >= self.room.places(me.ask.kind):

@@ -31,7 +31,7 @@ class Body:
 
     def __init__(self, request: Request) -> None:
         self._pieces = request.stream()
-        self._rest = b""
+        self._rest = bytearray()
         self._ended = False
 
     async def _more(self) -> bool:
@@ -48,7 +48,11 @@ class Body:
         while len(self._rest) < count:
             if not await self._more():
                 raise Refused("the body ended early", 400)
-        taken, self._rest = self._rest[:count], self._rest[count:]
+        return self._take(count)
+
+    def _take(self, count: int) -> bytes:
+        taken = bytes(memoryview(self._rest)[:count])
+        del self._rest[:count]
         return taken
 
     async def header(self) -> bytes:
@@ -70,17 +74,17 @@ class Body:
             if not self._rest and not await self._more():
                 kept.close()
                 raise Refused("the tree ended early", 400)
-            taken, self._rest = self._rest[:left], self._rest[left:]
+            taken = self._take(left)
             kept.write(taken)
             left -= len(taken)
         return kept, size
 
     async def drain(self, most: int) -> None:
         """Read on before refusing, so that the client sees the refusal and no broken pipe."""
-        self._rest = b""
+        self._rest.clear()
         while most > 0 and await self._more():
             most -= len(self._rest)
-            self._rest = b""
+            self._rest.clear()
 
 
 class Answer:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from app.domain.errors import Refused
+from worker.sandbox.profile import GROUP, USERS
 
 SUITE = "bookworm"
 LEFT_OUT = (
@@ -77,6 +78,11 @@ def _mirror() -> tuple[str, str]:
     return mirror_of(asked.stdout, _own_suite())
 
 
+def names() -> str:
+    """Lines of /etc/passwd: programs ask who they are, and each container has another user."""
+    return "".join(f"sandbox{user}:x:{user}:{GROUP}::/tmp:/bin/sh\n" for user in USERS)
+
+
 def _spoken(argv: Sequence[str], say: Callable[[str], None]) -> None:
     """Run a program, handing on its lines. Raises `Refused` with the last ones when it fails."""
     last: list[str] = []
@@ -124,6 +130,8 @@ def root_tar(
             mirror,
         ]
         _spoken(argv, say)
+        with (root / "etc" / "passwd").open("a", encoding="utf-8") as known:
+            known.write(names())
         workspace = root / "workspace"
         workspace.mkdir()
         os.chown(workspace, 65534, 65534)

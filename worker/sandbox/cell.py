@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import threading
 import time
@@ -47,6 +48,7 @@ NOBODY = "nobody-yet"  # the run of a container that was started ahead
 AHEAD_SECONDS = 7200.0  # that a container may live on after it was taken
 PIECE = 1 << 20
 SLACK = 1 << 16
+FELL = 1  # how PID 1 ends when it meets what it did not expect
 
 Cancelled = Callable[[], bool]
 
@@ -63,6 +65,7 @@ class Maker:
     runtime: str = RUNTIME
     disk: Disk = field(default_factory=lambda: Disk("", 0))
     pool: Pool = field(init=False)
+    stores: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of services, by image
 
     def __post_init__(self) -> None:
         self.pool = Pool(self._ahead, 0)
@@ -101,6 +104,11 @@ class Maker:
         limits = Limits(memory, self.runtime, network)
         return self.engine.create(image, list(self.argv), limits, labels)
 
+    def still(self, image: str) -> str:
+        """The id of a container that never runs, to look at an image's files."""
+        labels = {LABEL_OWNER: self.owner, LABEL_DEADLINE: str(int(self.clock() + SETUP_SECONDS))}
+        return self.engine.still(image, labels)
+
     def take(
         self, run: str, image: str, memory: int, seconds: float, network: str = NO_NETWORK
     ) -> Container:
@@ -126,19 +134,19 @@ class Maker:
 
 @dataclass(frozen=True)
 class Tree:
-    """An uncompressed tar of `size` bytes; `prefix` holds members that come before its own."""
+    """An uncompressed tar of `size` bytes, and (path, target) of links that are laid after it."""
 
     source: IO[bytes]
     size: int
-    prefix: bytes = b""
+    links: tuple[tuple[str, str], ...] = ()
 
     def frames(self) -> Iterator[bytes]:
-        yield struct.pack(">Q", len(self.prefix) + self.size)
-        if self.prefix:
-            yield self.prefix
+        yield struct.pack(">Q", self.size)
         self.source.seek(0)
         while piece := self.source.read(PIECE):
             yield piece
+        links = json.dumps(self.links).encode()
+        yield struct.pack(">I", len(links)) + links
 
 
 def _gone(container: Container, inbox: Inbox) -> Unavailable:
@@ -235,14 +243,19 @@ def _unready(container: Container, inbox: Inbox, ready: Reply | None, bounds: Bo
 
 
 def _unanswered(container: Container, inbox: Inbox, bounds: Bounds) -> Outcome:
-    """PID 1 ended without a frame: killed by us or for memory; anything else is not a result."""
+    """PID 1 ended without a frame: killed by us or for memory, or it fell over what a check left
+    behind, which is the check's failure. Anything else is not a result."""
     ending = container.ending()
     limit, ceiling = limit_of(
         {}, bounds, killed_for_memory=ending.killed_for_memory, cut=container.cut
     )
+    ms = bounds.seconds * 1000
+    if not limit and ending.code == FELL:
+        words = bytes(inbox.said).decode("utf-8", "replace").strip()
+        error = f"the check left the sandbox's runner unable to answer: {words[-300:]}"
+        return Outcome(ending.code, "", ms, b"", error.encode(), (0, 0), None, error)
     if not limit:
         raise _gone(container, inbox)
-    ms = bounds.seconds * 1000
     return Outcome(ending.code, limit, ms, b"", b"", (0, 0), None, ceiling=ceiling)
 
 
@@ -251,6 +264,7 @@ class KeptBox:
 
     def __init__(self, container: Container, run: str, image: str, memory: int) -> None:
         self.run_id = run
+        self.tenant = ""
         self.image = image
         self.memory = memory
         self.born = self.used = time.monotonic()
@@ -280,7 +294,8 @@ class KeptBox:
             ready = _exchange(container, box._inbox, tree.frames(), SETUP_SECONDS, cancelled)
             if ready is None or not ready.head.get("ready"):
                 failed = _unready(container, box._inbox, ready, bounds)
-                raise Refused(failed.error, 422)
+                met = f"{failed.limit_words}: " if failed.limit else ""
+                raise Refused(f"{met}{failed.error}", 422)
             maker.disk.tell(int(ready.head.get("free", 0)))
         except BaseException:
             container.remove()

@@ -7,6 +7,7 @@ import select
 import selectors
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ class Container:
 
     def __init__(self, engine: Ender, container: str, wires: Any) -> None:
         self.id = container
+        self.after: Callable[[], None] = lambda: None  # called once, after the removal
         self._engine = engine
         self._wires = wires  # keeps the HTTP response, and with it the socket, alive
         self._sock: socket.socket = wires if isinstance(wires, socket.socket) else wires._sock
@@ -100,8 +102,13 @@ class Container:
             self.cut = Cut.TIME
         else:
             return end
-        self.kill()
+        # Beside the reading: an engine whose stream is not read answers no kill either.
+        threading.Thread(target=self._killed, name="kill", daemon=True).start()
         return time.monotonic() + KILL_WAIT
+
+    def _killed(self) -> None:
+        with contextlib.suppress(Unavailable):  # what did not work shows as KILL_WAIT being over
+            self.kill()
 
     def _read(self, inbox: Inbox) -> None:
         try:
@@ -147,3 +154,5 @@ class Container:
             self._sock.close()
         self._wires.close()
         self._engine.remove(self.id)
+        after, self.after = self.after, lambda: None
+        after()

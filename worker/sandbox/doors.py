@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import resource
 import socket
 import ssl
 from collections.abc import Generator, Iterator
@@ -18,6 +19,10 @@ from starlette.applications import Starlette
 from app.domain.errors import Refused
 
 GRACE_SECONDS = 1  # running checks are stopped, not waited for: their runs come back
+HANDSHAKE = 5.0  # seconds in which a caller from outside has to show its certificate
+UNFINISHED = 32  # greetings at once
+FAR_MOST = 1024  # connections from outside at once
+AGAIN = 0.1  # seconds
 FILES = ("ca.pem", "cert.pem", "key.pem")
 
 
@@ -125,12 +130,78 @@ def tls(certs: str) -> ssl.SSLContext:
     return context
 
 
+def raised(share: int = 4) -> int:
+    """Raise this process's limit of open files as far as it goes; the part that the TLS door may
+    use, so that the near door and the engine always have the rest."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return max(UNFINISHED, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // share, FAR_MOST))
+
+
 class _Beside(uvicorn.Server):
-    """A second server of one process: signals belong to the first."""
+    """The TLS door, a second server of one process: signals belong to the first.
+
+    It accepts by itself, because strangers come that far: a greeting has HANDSHAKE seconds, only
+    UNFINISHED of them are under way, and a newer one takes the place of the oldest."""
+
+    def __init__(self, config: uvicorn.Config, context: ssl.SSLContext, most: int) -> None:
+        super().__init__(config)
+        self._context = context
+        self._most = most
+        self._greeted: dict[asyncio.Task[None], None] = {}
+        self._accepting: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        self.servers = []
+        self._accepting = asyncio.create_task(self._accept((sockets or [])[0]))
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for task in (self._accepting, *self._greeted):
+            if task is not None:
+                task.cancel()
+        await super().shutdown(sockets)
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            if len(self.server_state.connections) + len(self._greeted) >= self._most:
+                await asyncio.sleep(AGAIN)
+                continue
+            try:
+                came, _ = await loop.sock_accept(listening)
+            except OSError:  # no descriptor is left, or it went away again
+                await asyncio.sleep(AGAIN)
+                continue
+            if len(self._greeted) >= UNFINISHED:
+                next(iter(self._greeted)).cancel()
+            task = asyncio.create_task(self._greet(came))
+            self._greeted[task] = None
+            task.add_done_callback(lambda done: self._greeted.pop(done, None))
+
+    async def _greet(self, came: socket.socket) -> None:
+        def protocol() -> asyncio.Protocol:
+            return self.config.http_protocol_class(  # type: ignore[call-arg]
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+                _loop=asyncio.get_running_loop(),
+            )
+
+        came.setblocking(False)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                protocol, came, ssl=self._context, ssl_handshake_timeout=HANDSHAKE
+            )
+        except (OSError, asyncio.CancelledError):  # a stranger, or one who took too long
+            with contextlib.suppress(RuntimeError):  # the loop holds it, and closes it
+                came.close()
 
 
 def _config(app: Starlette, lifespan: str) -> uvicorn.Config:
@@ -151,10 +222,7 @@ async def answer(
     if beyond is None:
         await first.serve(sockets=[near])
         return
-    config = _config(app, "off")
-    context = beyond[1]
-    config.ssl_context_factory = lambda *_: context
-    second = _Beside(config)
+    second = _Beside(_config(app, "off"), beyond[1], raised())
     aside = asyncio.create_task(second.serve(sockets=[beyond[0]]))
     try:
         await first.serve(sockets=[near])

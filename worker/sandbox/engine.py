@@ -11,7 +11,7 @@ import contextlib
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +22,14 @@ from docker.errors import APIError, DockerException, NotFound
 
 from app.domain.errors import Missing, Refused, Unavailable
 from worker.sandbox.container import Container, Ending
-from worker.sandbox.profile import LABEL, Limits, container_options, differences, host_options
+from worker.sandbox.profile import (
+    LABEL,
+    USERS,
+    Limits,
+    container_options,
+    differences,
+    host_options,
+)
 from worker.sandbox.protocol import Broken
 from worker.sandbox.versions import api
 
@@ -85,6 +92,33 @@ class Facts:
     root: str = ""  # the folder of its images and containers, on its machine
 
 
+class Users:
+    """Hands out uids, each to one container at a time; safe from any thread.
+
+    It begins somewhere else in each process: sandboxes of one engine do not know each other."""
+
+    def __init__(self, users: range = USERS, first: int | None = None) -> None:
+        self._users = users
+        self._next = secrets.randbelow(len(users)) if first is None else first
+        self._taken: set[int] = set()
+        self._lock = threading.Lock()
+
+    def take(self) -> int:
+        """Raises `Unavailable` when every one is in use."""
+        with self._lock:
+            for _ in self._users:
+                found = self._users[self._next % len(self._users)]
+                self._next += 1
+                if found not in self._taken:
+                    self._taken.add(found)
+                    return found
+        raise Unavailable(f"all {len(self._users)} users of the sandbox are in use", 5.0)
+
+    def give(self, user: int) -> None:
+        with self._lock:
+            self._taken.discard(user)
+
+
 @dataclass(frozen=True)
 class Found:
     """A container that carries our label. `finished` and `running` as the engine sees them."""
@@ -113,6 +147,7 @@ class Engine:
         self._host = host or "unix:///var/run/docker.sock"
         self._timeout = timeout
         self._tls = _tls(self._host, certs)
+        self.users = Users()
         self._local = threading.local()
         self._clients: list[Any] = []
         with faults("asking the engine for its version"):
@@ -163,9 +198,21 @@ class Engine:
         self, image: str, command: list[str], limits: Limits, labels: Mapping[str, str]
     ) -> Container:
         """A container by the profile, compared with it, attached to and started."""
+        user = self.users.take()
+        try:
+            made = self._create(image, command, replace(limits, user=user), labels)
+        except BaseException:
+            self.users.give(user)
+            raise
+        made.after = lambda: self.users.give(user)
+        return made
+
+    def _create(
+        self, image: str, command: list[str], limits: Limits, labels: Mapping[str, str]
+    ) -> Container:
         api = self._api()
         config = {
-            **container_options(command, limits.network),
+            **container_options(command, limits.network, limits.user),
             "Image": image,
             "Labels": {LABEL: "1", **labels},
             "HostConfig": host_options(limits),
@@ -198,6 +245,12 @@ class Engine:
                 container.remove()
             raise
         return container
+
+    def still(self, image: str, labels: Mapping[str, str]) -> str:
+        """The id of a container that is never started: its files are the image's."""
+        config = {"Image": image, "Cmd": ["true"], "Labels": {LABEL: "1", **labels}}
+        with faults("making a container to look at"):
+            return str(self._api().create_container_from_config(config)["Id"])
 
     def name(self, container: str, run: str) -> None:
         """Show whose a container is that was made before it was anybody's; quiet if refused."""

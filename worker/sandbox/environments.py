@@ -2,51 +2,75 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.domain.errors import Unavailable
+from app.domain.setup import HOME
 from worker.sandbox.answer import Answer, Body, Work
 from worker.sandbox.service import Rooms, decoded
 from worker.sandbox.services import Wanted, beside
-from worker.sandbox.setup import Setups, environment_of, linked
+from worker.sandbox.setup import Setups, environment_of
 from worker.sandbox.setup_wire import SetupHeader, plan_of, setup_head
 from worker.sandbox.wire import Head
 
+FULL_AGAIN = 15.0  # seconds
 TREE_CAP = 64 << 20  # bytes of the tar that a set-up is handed
 
 
 @dataclass
 class SetupRoom:
-    """The endpoint of set-ups, beside the rooms of checks."""
+    """The endpoint of set-ups, beside the rooms of checks; its threads are its own, so that no
+    check waits for one."""
 
     rooms: Rooms
     setups: Setups
-    prefixes: dict[str, bytes] = field(default_factory=dict)
+    laid: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     services: dict[str, list[Wanted]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.most = self.setups.rules.at_once + self.setups.rules.waiting
+        self.places = threading.BoundedSemaphore(self.most)
+        self.pool = ThreadPoolExecutor(self.most, thread_name_prefix="setup")
+
+    def close(self) -> None:
+        """Returns when all set-ups have ended; they are to be told before."""
+        self.pool.shutdown(wait=True)
 
     async def make(self, request: Request) -> Response | Answer:
         """POST /setups."""
-        return await self.rooms.with_body(request, self._make)
+        return await self.rooms.with_body(request, self._make, self.pool)
 
     async def _make(self, body: Body) -> Work:
         header = decoded(await body.header(), SetupHeader)
-        source, _ = await body.spool(TREE_CAP)
+        if not self.places.acquire(blocking=False):
+            raise Unavailable(f"{self.most} set-ups are at work or wait already", FULL_AGAIN)
+        with ExitStack() as held:
+            held.callback(self.places.release)
+            source, _ = await body.spool(TREE_CAP)
+            left = held.pop_all()
 
         def work(cancelled: Callable[[], bool]) -> Head:
-            with source, self.rooms.live.check(header.run) as stop:
+            with left:
+                return at_work(cancelled)
+
+        def at_work(cancelled: Callable[[], bool]) -> Head:
+            with source, self.rooms.live.check(header.run, header.tenant) as stop:
 
                 def over() -> bool:
                     return cancelled() or stop.is_set()
 
-                self.rooms.images.check(header.image)
+                self.rooms.images.check(header.image, header.tenant)
                 plan = plan_of(header.plan, source)
                 made = self.setups.make(header.run, header.image, header.tenant, plan, over)
                 if made.image:
-                    self.rooms.images.check(made.image)
+                    self.rooms.images.check(made.image, header.tenant)
                     self.rooms.maker.pool.want(made.image, self.rooms.ceilings.box_largest)
                 return setup_head(made, self.rooms.maker.profile)
 
@@ -60,11 +84,13 @@ class SetupRoom:
             told = environment_of(self.rooms.maker, image)["services"]
             self.services[image] = [Wanted.read(one) for one in told]
         wanted = self.services[image]
+        if wanted:
+            self.rooms.maker.disk.check()
         return beside(self.rooms.maker, run, image, wanted, seconds, cancelled)
 
-    def prefix(self, image: str) -> bytes:
-        """Members of a tar to put before each tree in `image`: what set-up made for it."""
-        if image not in self.prefixes:
+    def links(self, image: str) -> tuple[tuple[str, str], ...]:
+        """(path, target) of what set-up made for each tree in `image`, outer folders first."""
+        if image not in self.laid:
             links = environment_of(self.rooms.maker, image)["links"]
-            self.prefixes[image] = linked([str(one) for one in links])
-        return self.prefixes[image]
+            self.laid[image] = tuple((str(one), f"{HOME}/deps/{one}") for one in sorted(links))
+        return self.laid[image]

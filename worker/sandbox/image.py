@@ -32,7 +32,7 @@ def recipe_hash(recipe: Path) -> str:
     for name in FILES:
         data = (recipe / name).read_bytes()
         total.update(f"{name} {len(data)}\n".encode() + data)
-    total.update("\n".join(bootstrap.LEFT_OUT).encode())
+    total.update("\n".join(bootstrap.LEFT_OUT).encode() + bootstrap.names().encode())
     return total.hexdigest()[:16]
 
 
@@ -102,6 +102,10 @@ class Images:
     folder: Path | None = None
     known: set[str] = field(default_factory=set)
     used: Callable[[str], None] = lambda _: None
+    scope: Callable[[str], str | None] = lambda _: (
+        None
+    )  # whose a set-up's image is, "*" everybody's
+    scopes: dict[str, str | None] = field(default_factory=dict)
 
     def ensure(self, name: str) -> str:
         """The id of an image by configured name, "" for the default one. Raises `Refused`."""
@@ -151,12 +155,16 @@ class Images:
         self.engine.pull(name)
         return self.engine.image_id(name)
 
-    def check(self, image: str) -> None:
-        """Raises `Refused` for an id that no allowed name stands for."""
-        if image not in self.known:
+    def check(self, image: str, tenant: str = "") -> None:
+        """Raises `Refused` for an id that no allowed name stands for, and alike for one that a
+        set-up made for somebody else than `tenant`."""
+        if image not in self.known or image in self.scopes:
             names = self.engine.image_names(image)
             ours = f"{REPOSITORY}:{recipe_hash(self.recipe)}" in names
-            ours = ours or any(name.startswith("patchwarrant-setup:") for name in names)
+            if any(name.startswith("patchwarrant-setup:") for name in names):
+                if image not in self.scopes:
+                    self.scopes[image] = self.scope(image)
+                ours = ours or self.scopes[image] in ("*", tenant)
             if not ours and not set(names) & set(self.allowed) and image not in self.allowed:
                 raise Refused(f"the image {image} is not one that the operator allows", 403)
             self._prove(image)

@@ -36,7 +36,7 @@ class Owner:
         return Owner(place, space, int(pid), born)
 
 
-def _birth(pid: int) -> str:
+def birth(pid: int) -> str:
     """The start time of a process in ticks since boot, "" when it is not there."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -45,7 +45,7 @@ def _birth(pid: int) -> str:
     return text.rpartition(")")[2].split()[19]
 
 
-def _space() -> str:
+def space() -> str:
     """Names this boot and pid namespace: pids mean something only there."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -62,12 +62,12 @@ def owner(socket: Path, pid: int) -> Owner:
     folder = socket.parent.stat()
     named = f"{socket.absolute()} {folder.st_dev} {folder.st_ino}"
     place = hashlib.sha256(named.encode()).hexdigest()[:16]
-    return Owner(place, _space(), pid, _birth(pid) or "unknown")
+    return Owner(place, space(), pid, birth(pid) or "unknown")
 
 
 def alive(who: Owner) -> bool:
     """Whether an owner of this very pid namespace still runs."""
-    return _birth(who.pid) == who.born
+    return birth(who.pid) == who.born
 
 
 def _ended(text: str) -> float | None:

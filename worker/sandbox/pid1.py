@@ -4,10 +4,11 @@ Runs inside the container as `python3 -I -S -c <this text>`, so it is one file, 
 only, Python 3.8 or newer. It shares its uid with hostile code; what protects it is that it is not
 dumpable (no ptrace, no /proc/1/mem, no /proc/1/fd) and that the kernel drops signals to PID 1.
 
-stdin:  u64 length, tar; then requests: u32 length, JSON, the bytes of `files` one after another.
+stdin:  u64 length, tar; u32 length, JSON list of [path, target]: links to lay below the tree; then
+        requests: u32 length, JSON, the bytes of `files` one after another.
         {argv, env, workdir, timeout, cap, flood, report, report_cap, files: [[path, length]], last}
 stdout: u32 length, JSON head, then the bodies that the head's `sizes` names.
-        first {"ready": bool, "error": str, "full": bool}; then one reply per request.
+        first {"ready": bool, "error": str, "full": [..]}; then one reply per request.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import stat
 import struct
 import subprocess  # noqa: TID251 - starting the check is this file's one job
 import sys
+import threading
 import time
 from typing import Any
 
@@ -32,6 +34,8 @@ PIECE = 1 << 16
 PR_SET_DUMPABLE = 4
 COVER_CAP = 64 << 20
 WALK_CAP = 20_000  # files looked at to find an oversized one
+LAY_CAP = 50_000  # links laid into folders that the tree has, too
+LOCALE = "LC_ALL"  # of this program and of tar; a check gets the image's
 EOF_EXIT = 120  # the service went away: nobody reads an answer any more
 
 
@@ -114,21 +118,36 @@ def full() -> list[Any]:
 
 
 def oversized(limit: int) -> bool:
-    """Whether a file stopped growing at the limit: programs that ignore the signal see an error."""
+    """Whether a file stopped growing at the limit: programs that ignore the signal see an error.
+
+    Level by level and counted: how deep and how wide a tree is, its maker decides. What no path is
+    short enough for is not looked at."""
     for mount in WRITABLE:
         with contextlib.suppress(OSError):
             room = os.statvfs(mount)
             if (room.f_blocks - room.f_bfree) * room.f_frsize < limit:
                 continue
-            looked = 0
-            for place, _, names in os.walk(mount):
-                for name in names:
+            if _holds_size(mount, limit):
+                return True
+    return False
+
+
+def _holds_size(mount: str, size: int) -> bool:
+    looked, level = 0, [mount]
+    while level:
+        below: list[str] = []
+        for place in level:
+            with contextlib.suppress(OSError), os.scandir(place) as entries:
+                for entry in entries:
                     looked += 1
+                    if looked > WALK_CAP:
+                        return False
                     with contextlib.suppress(OSError):
-                        if os.lstat(place + "/" + name).st_size == limit:
+                        if entry.is_dir(follow_symlinks=False):
+                            below.append(entry.path)
+                        elif entry.stat(follow_symlinks=False).st_size == size:
                             return True
-                if looked > WALK_CAP:
-                    break
+        level = below
     return False
 
 
@@ -248,6 +267,10 @@ class Overlay:
         self.covered.clear()
 
 
+# Image and profile set it; the one word that is for this program alone is taken out.
+CHECKS_OWN = {name: value for name, value in os.environ.items() if name != LOCALE}  # noqa: TID251
+
+
 class Running:
     """One child with its two capped streams, watched until it ends, floods or runs out of time."""
 
@@ -258,7 +281,7 @@ class Running:
         self.child = subprocess.Popen(  # noqa: S603 - running what it is told is its job
             ask["argv"],
             cwd=WORKSPACE + "/" + ask["workdir"],
-            env={**os.environ, **ask["env"]},  # noqa: TID251 - image and profile set it
+            env={**CHECKS_OWN, **ask["env"]},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -345,6 +368,10 @@ def run(ask: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
     code = running.finish()
     report = read_file(ask["report"], int(ask["report_cap"])) if ask["report"] else None
     largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    grown = False
+    # The check is over and has an ending; nothing that it left behind may take that from it.
+    with contextlib.suppress(MemoryError, RecursionError, ValueError):
+        grown = code != 0 and largest > 0 and oversized(largest)
     head = {
         "code": code,
         "error": "",
@@ -353,7 +380,7 @@ def run(ask: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         "flooded": running.flooded,
         "full": running.full or full(),
         "largest": largest,
-        "oversized": code != 0 and largest > 0 and oversized(largest),
+        "oversized": grown,
         "oom": kills() - memory,
         "forks": refused_forks() - forks,
         "seen": [stream.seen for stream in running.streams],
@@ -387,39 +414,92 @@ def serve_one(count: int) -> None:
         os._exit(127 if code is None else code if code >= 0 else 128 - code)
 
 
-def unpack() -> None:
-    """The tree into the workspace, as the sandbox's own user."""
+def drained(source: Any, said: Stream) -> None:
+    """Read to the end: who complains about 100,000 files must not wait for a reader."""
+    while True:
+        piece = os.read(source.fileno(), PIECE)
+        if not piece:
+            return
+        said.feed(piece)
+
+
+def untar() -> tuple[int, str]:
+    """The tree into the workspace, as the sandbox's own user; tar's ending and its words."""
     left = struct.unpack(">Q", receive(8))[0]
     tar = subprocess.Popen(  # noqa: S603 - fixed words
         ["tar", "-xpf", "-", "-C", WORKSPACE],  # noqa: S607 - the image's own
+        # Of the image's variables none but the path: some of them are options of tar.
+        env={"PATH": os.environ.get("PATH", os.defpath), LOCALE: "C"},  # noqa: TID251
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
     assert tar.stdin is not None and tar.stderr is not None
-    os.set_blocking(tar.stderr.fileno(), False)
     said = Stream(4096)
+    reader = threading.Thread(target=drained, args=(tar.stderr, said), daemon=True)
+    reader.start()
     while left:
         piece = receive(min(left, 1 << 20))
         left -= len(piece)
         with contextlib.suppress(BrokenPipeError):
             tar.stdin.write(piece)
-        with contextlib.suppress(BlockingIOError):
-            said.feed(os.read(tar.stderr.fileno(), PIECE))
     with contextlib.suppress(BrokenPipeError):
         tar.stdin.close()
-    os.set_blocking(tar.stderr.fileno(), True)
-    while True:
-        piece = os.read(tar.stderr.fileno(), PIECE)
-        if not piece:
-            break
-        said.feed(piece)
-    code = tar.wait()
-    words = said.text().decode("utf-8", "replace")
+    reader.join()
+    return tar.wait(), said.text().decode("utf-8", "replace")
+
+
+def lay_links(links: list[list[str]]) -> str:
+    """Links to what set-up made; "" or why one has no place.
+
+    A folder that the tree has, too, keeps all that is the tree's own and gets a link for each
+    further entry, level by level. Anything else of the tree at that place is an error: neither
+    may hide the other without a word."""
+    laid = 0
+    for path, target in links:
+        parts = path.split("/")
+        try:
+            os.close(folder(parts[:-1], True))
+        except OSError as error:
+            return f"set-up's {path} has no place in the tree: {error.strerror}"
+        pairs = [(WORKSPACE + "/" + path, target)]
+        while pairs:
+            place, aim = pairs.pop()
+            laid += 1
+            if laid > LAY_CAP:
+                return f"set-up's {path} and the tree's have over {LAY_CAP} entries together"
+            try:
+                kind = os.lstat(place).st_mode
+            except FileNotFoundError:
+                os.symlink(aim, place)  # noqa: PTH211
+                continue
+            if stat.S_ISDIR(kind) and os.path.isdir(aim):  # noqa: PTH112
+                pairs += [(place + "/" + name, aim + "/" + name) for name in os.listdir(aim)]  # noqa: PTH208
+            elif place == WORKSPACE + "/" + path:
+                return f"{path} is a file or a link in the tree, where set-up made a folder"
+    return ""
+
+
+def unpack() -> None:
+    """The tree, then set-up's links; says whether both are there."""
+    code, words = untar()
+    links = json.loads(receive(struct.unpack(">I", receive(4))[0]))
     error = "" if code == 0 else f"tar ended with {code}: {words}"
+    if not error:
+        try:
+            error = lay_links(links)
+        except OSError as wrong:
+            error = f"set-up's folders cannot be laid: {wrong}"
     room = os.statvfs("/")
-    free = room.f_bavail * room.f_frsize  # of the disk that holds the engine's images
-    send({"ready": code == 0, "error": error, "full": full(), "free": free})
+    send(
+        {
+            "ready": not error,
+            "error": error,
+            "full": full(),
+            "oversized": code == -signal.SIGXFSZ,
+            "free": room.f_bavail * room.f_frsize,  # of the disk that holds the engine's images
+        }
+    )
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ LIMITS = {
     "memlock": resource.RLIMIT_MEMLOCK,
     "msgqueue": resource.RLIMIT_MSGQUEUE,
 }
+IO_URING_SETUP = 425  # the same on every machine
 COUNTERS = {
     "pids": ("pids.max", "pids/pids.max"),
     "memory": ("memory.max", "memory/memory.limit_in_bytes"),
@@ -161,6 +162,8 @@ def main() -> None:
         "forge": refused(lambda: open("/proc/1/fd/1", "wb")),  # noqa: PTH123,SIM115
         "memory_of_1": refused(lambda: open("/proc/1/mem", "rb")),  # noqa: PTH123,SIM115
         "ptrace": call("ptrace", 16, 1, 0, 0),
+        "io_uring": call("syscall", IO_URING_SETUP, 1, bytes(120)),
+        "limits_of_1": call("prlimit", 1, int(resource.RLIMIT_CORE), bytes(16), None),
         "mount": call("mount", b"none", b"/tmp", b"tmpfs", 0, 0),
         "root": refused(lambda: os.setuid(0)),
         "unshare": {name: unshare(flag) for name, flag in UNSHARED.items()},

@@ -14,10 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from worker.sandbox.seccomp import OPTION as SECCOMP
+
 MIB = 1 << 20
 GIB = 1 << 30
 
-USER = "65534:65534"
+GROUP = 65534
+USERS = range(60_600, 61_112)  # one each: the kernel counts some things for all of one user's
+ANY_USER = "UID"  # in what is published: the number differs from container to container
 NO_NETWORK = "none"
 WORKSPACE = "/workspace"
 PIDS = 256
@@ -28,7 +32,12 @@ FILE_SIZE = 256 * MIB
 FLOOD = 512 * MIB  # stdout and stderr together; beyond it the check is killed
 ULIMITS = {"nofile": 1024, "core": 0, "fsize": FILE_SIZE, "memlock": 65536, "msgqueue": 0}
 RUNTIME = "runc"
-ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: S108
+ENVIRONMENT = {
+    "HOME": "/tmp",  # noqa: S108
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C",  # for PID 1 alone: no locale of an image is read by it
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 
 LABEL = "patchwarrant"
 LABEL_RUN = "patchwarrant.run"
@@ -68,11 +77,13 @@ EMPTY_HOST = (
 @dataclass(frozen=True)
 class Limits:
     """What one container may use; `memory` in bytes, shared by processes and tmpfs. `runtime` is
-    the operator's choice of who runs it, `network` none or the loopback of a check's services."""
+    the operator's choice of who runs it, `network` none or the loopback of a check's services,
+    `user` the uid that no other container has at the same time."""
 
     memory: int
     runtime: str = RUNTIME
     network: str = NO_NETWORK
+    user: int | str = ANY_USER
 
     @property
     def workspace(self) -> int:
@@ -89,7 +100,7 @@ class Limits:
 
 
 def tmpfs(limits: Limits) -> dict[str, str]:
-    owner = "uid=65534,gid=65534"
+    owner = f"uid={limits.user},gid={GROUP}"
     kept = "rw,exec,nosuid,nodev"  # exec: compilers and test runners build into /tmp
     return {
         WORKSPACE: f"{kept},size={limits.workspace},nr_inodes={INODES},{owner},mode=0755",
@@ -103,7 +114,7 @@ def host_options(limits: Limits) -> dict[str, Any]:
         "Runtime": limits.runtime,
         "NetworkMode": limits.network,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges:true"],
+        "SecurityOpt": ["no-new-privileges:true", SECCOMP],
         "ReadonlyRootfs": True,
         "Privileged": False,
         "PidsLimit": PIDS,
@@ -128,7 +139,9 @@ def host_options(limits: Limits) -> dict[str, Any]:
     }
 
 
-def container_options(command: list[str], network: str = NO_NETWORK) -> dict[str, Any]:
+def container_options(
+    command: list[str], network: str = NO_NETWORK, user: int | str = ANY_USER
+) -> dict[str, Any]:
     """The rest of the create call but image, host configuration and labels.
 
     With services, host name and network are those of the container that the check joins. The
@@ -136,7 +149,7 @@ def container_options(command: list[str], network: str = NO_NETWORK) -> dict[str
     return {
         "Hostname": "sandbox" if network == NO_NETWORK else "",
         "Domainname": "",
-        "User": USER,
+        "User": f"{user}:{GROUP}",
         "AttachStdin": True,
         "AttachStdout": True,
         "AttachStderr": True,
@@ -155,8 +168,16 @@ def container_options(command: list[str], network: str = NO_NETWORK) -> dict[str
 
 def described(command: list[str], runtime: str = RUNTIME) -> dict[str, Any]:
     """The whole profile at the default memory, as `recipe/profile.json` publishes it."""
-    asked = Limits(2 * GIB, runtime)
-    return {"host": host_options(asked), "container": container_options(command)}
+    host = host_options(Limits(2 * GIB, runtime))
+    if words := host.get("SecurityOpt"):
+        host["SecurityOpt"] = [_named(word) for word in words]
+    return {"host": host, "container": container_options(command)}
+
+
+def _named(word: str) -> str:
+    """The list of system calls by its digest: nobody reads a line of 6,000 characters."""
+    key, _, value = word.partition("=")
+    return f"{key}=sha256:{hashlib.sha256(value.encode()).hexdigest()}" if value else word
 
 
 def departures(published: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
@@ -205,6 +226,15 @@ def _same(key: str, asked: Any, found: Any, *, swap_limit: bool) -> bool:
     return bool(found == asked)
 
 
+def differs(asked: Mapping[str, Any], host: Mapping[str, Any], *, swap_limit: bool) -> list[str]:
+    """Where a made container's `HostConfig` is not what was asked for, a sentence each."""
+    return [
+        f"{key} should be {value!r} and is {host.get(key)!r}"
+        for key, value in asked.items()
+        if not _same(key, value, host.get(key), swap_limit=swap_limit)
+    ]
+
+
 def differences(
     inspected: Mapping[str, Any],
     limits: Limits,
@@ -215,15 +245,11 @@ def differences(
 ) -> list[str]:
     """What the engine made differently from the profile, a sentence each; empty when equal."""
     host, config = inspected.get("HostConfig") or {}, inspected.get("Config") or {}
-    wrong = [
-        f"{key} should be {asked!r} and is {host.get(key)!r}"
-        for key, asked in host_options(limits).items()
-        if not _same(key, asked, host.get(key), swap_limit=swap_limit)
-    ]
+    wrong = differs(host_options(limits), host, swap_limit=swap_limit)
     # AttachStdin and its like say how the client asked, not what the container may do.
     wrong += [
         f"{key} should be {asked!r} and is {config.get(key)!r}"
-        for key, asked in container_options(command, limits.network).items()
+        for key, asked in container_options(command, limits.network, limits.user).items()
         if not key.startswith("Attach")
         and not (key == "Hostname" and not asked)
         and key != "NetworkDisabled"  # left out by newer engines; NetworkMode says it

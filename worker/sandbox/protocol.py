@@ -154,7 +154,8 @@ def limit_of(
     memory: the daemon's OOMKilled or the cgroup's kill counter, whatever the exit code: a killed
     child taints a pass. pids: the cgroup counted a refused fork, which is why a bomb runs out of
     time. time, output: our own kill or PID 1's. disk, inodes: the exit code is not 0 and a mount
-    was seen without room. file-size: SIGXFSZ, or a failed check left a file of exactly that size.
+    was seen without room. file-size: the kernel's SIGXFSZ ended the check's own process, or a
+    failed check left a file of exactly that size; a number that a program ended with says nothing.
     """
     code, full = head.get("code"), head.get("full")
     if killed_for_memory or head.get("oom", 0) > 0:
@@ -165,7 +166,7 @@ def limit_of(
         return "time", bounds.seconds
     if cut is Cut.OUTPUT or head.get("flooded"):
         return "output", bounds.flood
-    if code is not None and exit_code(code) == 128 + DISK_SIGNAL:
+    if code == -DISK_SIGNAL:
         return "file-size", bounds.file_size
     if full and code != 0:
         return str(full[0]), int(full[1])

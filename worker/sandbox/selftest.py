@@ -17,16 +17,18 @@ from typing import Any
 
 from app.domain.errors import Refused
 from app.domain.ports import Job
+from worker.sandbox import services
 from worker.sandbox.cell import KeptBox, Maker, Tree, certify
 from worker.sandbox.image import RECIPE
 from worker.sandbox.profile import (
     CPU_PERIOD,
     CPU_QUOTA,
     ENVIRONMENT,
+    GROUP,
     INODES,
     PIDS,
     ULIMITS,
-    USER,
+    USERS,
     Limits,
     departures,
     described,
@@ -37,6 +39,7 @@ MEMORY = 256 << 20
 SECONDS = 30
 RUN = "selftest"
 EMPTY_TAR = bytes(10240)
+PID_1_ALONE = "LC_ALL"
 PUBLISHED = RECIPE / "profile.json"
 ZERO = {"0000000000000000"}
 CAPABILITIES = ("CapEff", "CapBnd", "CapPrm", "CapInh", "CapAmb")
@@ -83,8 +86,10 @@ SEEN: dict[str, Callable[[Facts], bool]] = {
     "a capability is left": lambda f: all(set(f.get(cap, ())) == ZERO for cap in CAPABILITIES),
     "new privileges are possible (NoNewPrivs)": lambda f: f.get("NoNewPrivs") == ["1"],
     "no seccomp filter is active": lambda f: f.get("Seccomp") == ["2"],
+    "io_uring can be used": lambda f: bool(f["io_uring"]),
+    "the limits of PID 1 can be changed": lambda f: bool(f["limits_of_1"]),
     "user and group are not the sandbox's": lambda f: (
-        set(f["Uid"]) == {USER.partition(":")[0]} and set(f["Gid"]) == {USER.partition(":")[2]}
+        len(set(f["Uid"])) == 1 and int(f["Uid"][0]) in USERS and set(f["Gid"]) == {str(GROUP)}
     ),
     "the user can become root": lambda f: bool(f["root"]),
     "file systems can be mounted": lambda f: bool(f["mount"]),
@@ -108,7 +113,9 @@ SEEN: dict[str, Callable[[Facts], bool]] = {
         _size(f, "/tmp") == [LIMITS.scratch, INODES] and _mounted(f, "/tmp")  # noqa: S108
     ),
     "/dev/shm has not its size": lambda f: _size(f, "/dev/shm")[0] == LIMITS.shm,  # noqa: S108
-    "the profile's environment is not set": lambda f: set(ENVIRONMENT) <= set(f["environment"]),
+    "the profile's environment is not set": lambda f: (
+        set(ENVIRONMENT) - {PID_1_ALONE} <= set(f["environment"])
+    ),
     "a device is inside": lambda f: set(f["devices"]) <= DEVICES,
     "python3 does not belong to root": lambda f: f["python_owner"] == 0,
     "a limit of the process is not set (ulimit)": lambda f: f["limits"] == ULIMITS,
@@ -201,10 +208,34 @@ ABUSES = (
     Abuse("a check that ignores SIGTERM is not stopped", _shell(DEAF), "time", 1, seconds=1),
     Abuse("files without end are not stopped", _python(FILES), "inodes", INODES),
 )
+SERVICE = "a service may do more than its profile says"
+ALIKE = (  # what holds for services as it does for checks
+    "the network is not off",
+    "there is a route out",
+    "raw sockets can be opened",
+    "the Docker engine's socket is inside",
+    "abstract sockets of the host are inside",
+    "a capability is left",
+    "new privileges are possible (NoNewPrivs)",
+    "no seccomp filter is active",
+    "io_uring can be used",
+    "user and group are not the sandbox's",
+    "the user can become root",
+    "file systems can be mounted",
+    "user namespaces can be made",
+    "other namespaces can be made",
+    "the root file system can be written",
+    "the kernel's settings can be written",
+    "a device is inside",
+    "more cores can be used",
+    "the host's cgroups are seen",
+    "the host's processes are seen",
+)
 PROPERTIES = (
     *SEEN,
     *(abuse.fails for abuse in ABUSES),
     "children that became daemons live on",
+    SERVICE,
 )
 
 
@@ -240,7 +271,7 @@ def prove(maker: Maker, image: str, published: Path = PUBLISHED) -> int:
     """The whole self-test; how many properties held. Raises `Refused` that names what does not."""
     _judged(unpublished(maker, published))
     _judged(found_wrong(maker, image, published))
-    return len(visible(maker.runtime)) + len(ABUSES) + 1
+    return len(visible(maker.runtime)) + len(ABUSES) + 2
 
 
 def found_wrong(maker: Maker, image: str, published: Path = PUBLISHED) -> list[str]:
@@ -255,6 +286,7 @@ def found_wrong(maker: Maker, image: str, published: Path = PUBLISHED) -> list[s
         wrong += _abused(box, maker.runtime)
     finally:
         box.close()
+    wrong += _service_wrong(maker, image)
     return list(dict.fromkeys(wrong))
 
 
@@ -279,6 +311,21 @@ def _abused(box: KeptBox, runtime: str) -> list[str]:
     if b"sleep" in listed.stdout:
         wrong.append("children that became daemons live on")
     return wrong
+
+
+def _service_wrong(maker: Maker, image: str) -> list[str]:
+    facts = _facts(services.looked(maker, image, list(_look().argv)), "", b"")
+    seen = [one for one in ALIKE if one in visible(maker.runtime) and not _holds(SEEN[one], facts)]
+    places = {"/dev", "/dev/shm", *services.stores_of(maker, image)}  # noqa: S108
+    if not set(facts.get("writable", ["?"])) <= places:
+        seen.append(f"it can write to {facts.get('writable')}")
+    if facts.get("limits") != services.ULIMITS:
+        seen.append(f"its limits are {facts.get('limits')}")
+    told = facts.get("counters", {})
+    if not any(word in maker.runtime for word in OWN_KERNEL):
+        wanted = {"pids": str(services.PIDS), "memory": str(services.MEMORY)}
+        seen += [f"its {key} are {told.get(key)}" for key in wanted if told.get(key) != wanted[key]]
+    return [f"{SERVICE}: {'; '.join(seen)}"] if seen else []
 
 
 def _hidden(abuse: Abuse, runtime: str) -> bool:

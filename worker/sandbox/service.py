@@ -8,7 +8,7 @@ POST /setups              header, u64 length, tar       answers an environment a
 POST /certify             header, u64 length, tar       answers an outcome
 POST /boxes               header, u64 length, tar       answers {"box"}
 POST /boxes/{box}/run     header, bytes of the files    answers an outcome
-DELETE /boxes/{box}       ?run=                         DELETE /runs/{run}        GET /healthz
+DELETE /boxes/{box}       ?run= &tenant=                DELETE /runs/{run} ?tenant=   GET /healthz
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ from worker.sandbox.wire import (
 
 BUSY_AGAIN = 2.0  # seconds
 UNBOUNDED = 1 << 62
+LEAST_BUILDER = 512 << 20  # bytes
 Shape = TypeVar("Shape")
+Whose = tuple[str, str]  # run, tenant
 Beside = Callable[[str, str, float, Callable[[], bool]], AbstractContextManager[str]]
 
 
@@ -94,6 +96,12 @@ class Ceilings:
     def box_largest(self) -> int:
         return min(self.box_memory, self.largest)
 
+    def builder(self, wanted: int) -> int:
+        """Bytes of memory of a set-up: what fits beside kept boxes, since a run that keeps one may
+        need a set-up before it lets go of it."""
+        beside = (self.total or UNBOUNDED) - max(self.box_largest, self.total // 2)
+        return min(wanted, max(beside, LEAST_BUILDER))
+
 
 def decoded(raw: bytes, shape: type[Shape]) -> Shape:
     """A strict reading. Raises `Refused` 400 that names the field."""
@@ -113,23 +121,23 @@ def refusal(fault: Fault) -> Response:
 class Live:
     """What runs now, by run; safe from any thread."""
 
-    checks: dict[str, set[threading.Event]] = field(default_factory=dict)
+    checks: dict[Whose, set[threading.Event]] = field(default_factory=dict)
     boxes: dict[str, KeptBox] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def check(self, run: str) -> Iterator[threading.Event]:
+    def check(self, run: str, tenant: str) -> Iterator[threading.Event]:
         """An event that is set when the run is to be stopped."""
-        stop = threading.Event()
+        stop, whose = threading.Event(), (run, tenant)
         with self.lock:
-            self.checks.setdefault(run, set()).add(stop)
+            self.checks.setdefault(whose, set()).add(stop)
         try:
             yield stop
         finally:
             with self.lock:
-                self.checks[run].discard(stop)
-                if not self.checks[run]:
-                    del self.checks[run]
+                self.checks[whose].discard(stop)
+                if not self.checks[whose]:
+                    del self.checks[whose]
 
     def add(self, box: KeptBox) -> str:
         name = secrets.token_hex(16)
@@ -137,19 +145,23 @@ class Live:
             self.boxes[name] = box
         return name
 
-    def box(self, name: str, run: str) -> KeptBox:
-        """Raises `Missing` for a box that is gone, and alike for one of another run."""
+    def box(self, name: str, run: str, tenant: str) -> KeptBox:
+        """Raises `Missing` for a box that is gone, and alike for one of another run or tenant."""
         with self.lock:
             box = self.boxes.get(name)
-        if box is None or box.run_id != run:
+        if box is None or (box.run_id, box.tenant) != (run, tenant):
             raise Missing("this box is gone; open a new one", 404)
         return box
 
-    def stop(self, run: str | None) -> tuple[int, list[str]]:
-        """Tell the checks of a run (None: all) to stop; (how many, names of its boxes)."""
+    def stop(self, whose: Whose | None) -> tuple[int, list[str]]:
+        """Tell the checks of one tenant's run (None: all) to stop; (how many, its boxes' names)."""
         with self.lock:
-            events = [e for name, kept in self.checks.items() if run in (None, name) for e in kept]
-            names = [name for name, box in self.boxes.items() if run in (None, box.run_id)]
+            events = [e for one, kept in self.checks.items() if whose in (None, one) for e in kept]
+            names = [
+                name
+                for name, box in self.boxes.items()
+                if whose in (None, (box.run_id, box.tenant))
+            ]
         for event in events:
             event.set()
         return len(events), names
@@ -182,7 +194,7 @@ class Rooms:
         self.ceilings = ceilings
         self.live = Live()
         self.admission = Admission(ceilings.room())
-        self.prefix: Callable[[str], bytes] = lambda _: b""  # what an image lays below a tree
+        self.links: Callable[[str], tuple[tuple[str, str], ...]] = lambda _: ()  # of an image
         self.beside: Beside = lambda _run, _image, _seconds, _over: nullcontext(NO_NETWORK)
         self.held: dict[str, Wish] = {}  # what each kept box was admitted with
         workers = ceilings.concurrency + 2 * ceilings.boxes + self.admission.room.waiting + 4
@@ -239,14 +251,16 @@ class Rooms:
     async def close(self, request: Request) -> Response:
         name = request.path_params["box"]
         try:
-            self.live.box(name, request.query_params.get("run", ""))
+            asked = request.query_params
+            self.live.box(name, asked.get("run", ""), asked.get("tenant", ""))
         except Missing as error:
             return refusal(error)
         self.pool.submit(self._close, name)
         return Response(status_code=204)
 
     async def stop(self, request: Request) -> Response:
-        count, names = self.live.stop(request.path_params["run"])
+        tenant = request.query_params.get("tenant", "")
+        count, names = self.live.stop((request.path_params["run"], tenant))
         for name in names:
             self.pool.submit(self._close, name)
         return JSONResponse({"stopped": count + len(names)})
@@ -254,7 +268,10 @@ class Rooms:
     # -- their work -------------------------------------------------------------------------------
 
     async def with_body(
-        self, request: Request, prepare: Callable[[Body], Awaitable[Work]]
+        self,
+        request: Request,
+        prepare: Callable[[Body], Awaitable[Work]],
+        pool: ThreadPoolExecutor | None = None,
     ) -> Response | Answer:
         body = Body(request)
         try:
@@ -264,7 +281,7 @@ class Rooms:
         except Fault as error:
             await body.drain(self.ceilings.tree + FILES_CAP)
             return refusal(error)
-        return Answer(self.pool, work)
+        return Answer(pool or self.pool, work)
 
     def _close(self, name: str) -> None:
         if self.live.drop(name):
@@ -281,14 +298,14 @@ class Rooms:
         source, size = await body.spool(self.ceilings.tree)
 
         def work(cancelled: Callable[[], bool]) -> Head:
-            with source, self.live.check(header.run) as stop:
+            with source, self.live.check(header.run, header.tenant) as stop:
 
                 def over() -> bool:
                     return cancelled() or stop.is_set()
 
                 with self.admission.entered(wish, self.ceilings.wait, over):
-                    self.images.check(header.image)
-                    tree = Tree(source, size, self.prefix(header.image))
+                    self.images.check(header.image, header.tenant)
+                    tree = Tree(source, size, self.links(header.image))
                     with self.beside(header.run, header.image, job.seconds, over) as network:
                         found = certify(
                             self.maker, header.run, header.image, job, tree, over, network
@@ -306,7 +323,7 @@ class Rooms:
         source, size = await body.spool(self.ceilings.tree)
 
         def work(cancelled: Callable[[], bool]) -> Head:
-            with source, self.live.check(header.run) as stop:
+            with source, self.live.check(header.run, header.tenant) as stop:
 
                 def over() -> bool:
                     return cancelled() or stop.is_set()
@@ -315,7 +332,7 @@ class Rooms:
                     self.admission.entered(wish, self.ceilings.wait, over) as keep,
                     ExitStack() as gone,
                 ):
-                    self.images.check(header.image)
+                    self.images.check(header.image, header.tenant)
                     life = self.ceilings.box_seconds
                     network = gone.enter_context(self.beside(header.run, header.image, life, over))
                     box = KeptBox.open(
@@ -324,11 +341,11 @@ class Rooms:
                         header.image,
                         memory,
                         self.ceilings.box_seconds,
-                        Tree(source, size, self.prefix(header.image)),
+                        Tree(source, size, self.links(header.image)),
                         over,
                         network,
                     )
-                    box.beside = gone.pop_all()
+                    box.beside, box.tenant = gone.pop_all(), header.tenant
                     keep()
                 self.maker.pool.want(header.image, memory)
                 name = self.live.add(box)
@@ -342,7 +359,7 @@ class Rooms:
 
     async def _run(self, body: Body, name: str) -> Work:
         header = decoded(await body.header(), RunHeader)
-        box = self.live.box(name, header.run)
+        box = self.live.box(name, header.run, header.tenant)
         job = self._job(header.job)
         files = {path: await body.exact(size) for path, size in laid(header.files)}
 

@@ -2,15 +2,20 @@
 
 One container that only waits owns the network namespace, which has no interface but loopback; the
 services and then the check join it. All of them are made for this one check or box and go with it.
+They have a profile of their own: like a check's, a user of their own and nothing on disk, with more
+memory and more open files.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from app.domain.errors import Missing, Refused, Unavailable
@@ -19,18 +24,26 @@ from worker.sandbox.engine import Engine, faults
 from worker.sandbox.profile import (
     CPU_PERIOD,
     CPU_QUOTA,
+    EMPTY_HOST,
+    GROUP,
     LABEL,
     LABEL_DEADLINE,
     LABEL_OWNER,
     LABEL_RUN,
     MIB,
     NO_NETWORK,
-    USER,
+    differs,
 )
+from worker.sandbox.seccomp import OPTION as SECCOMP
 
 MEMORY = 1024 * MIB  # of one service, its files in memory included
-STORE = 512 * MIB  # of each volume that its image declares
-CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]  # to leave root at its start
+STORE = 512 * MIB  # of each folder that it may write to, all within its memory
+INODES = 100_000
+NAMES = "ExtraHosts"  # of the option that makes a service's name lead to loopback
+PIDS = 512
+ULIMITS = {"nofile": 4096, "core": 0, "fsize": STORE, "memlock": 65536, "msgqueue": 0}
+WRITABLE = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - besides the volumes that its image declares
+RUN_CAP = 1 << 20  # bytes looked at to find the folders that an image has below /run
 TICK = 0.1  # seconds between looks at a service that gets ready
 LISTENING = "0A"
 TAIL = 800  # bytes of a service's last words
@@ -48,6 +61,7 @@ class Wanted:
     env: Mapping[str, str]
     ready: tuple[str, ...]
     timeout: int
+    entry: tuple[str, ...] = ()  # instead of the image's own; for the self-test
 
     @staticmethod
     def read(told: Mapping[str, Any]) -> Wanted:
@@ -61,14 +75,21 @@ class Wanted:
         )
 
 
-def host_options(network: str, memory: int) -> dict[str, Any]:
-    """What every container of this file has in common."""
+def host_options(
+    network: str, memory: int, user: int, runtime: str, stores: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The `HostConfig` of every container of this file, all of it; `stores` are written to."""
+    owned = f"rw,nosuid,nodev,size={STORE},nr_inodes={INODES},uid={user},gid={GROUP},mode=0700"
     return {
+        "Runtime": runtime,
         "NetworkMode": network,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges:true"],
+        "SecurityOpt": ["no-new-privileges:true", SECCOMP],
         "Privileged": False,
-        "PidsLimit": 512,
+        "ReadonlyRootfs": True,
+        "Ulimits": [{"Name": name, "Soft": n, "Hard": n} for name, n in sorted(ULIMITS.items())],
+        "ShmSize": 64 * MIB,
+        "PidsLimit": PIDS,
         "Memory": memory,
         "MemorySwap": memory,
         "OomScoreAdj": 500,
@@ -80,6 +101,7 @@ def host_options(network: str, memory: int) -> dict[str, Any]:
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
         "AutoRemove": False,
         "PublishAllPorts": False,
+        **({"Tmpfs": dict.fromkeys(stores, owned)} if stores else {}),
     }
 
 
@@ -102,36 +124,72 @@ def beside(
         LABEL_DEADLINE: str(int(maker.clock() + longest)),
     }
     with ExitStack() as gone:
-        owner = _started(maker.engine, gone, _waiter(image, services, int(longest), labels))
+        waiter = partial(_waiter, image, services, int(longest), labels, maker.runtime)
+        owner = _started(maker.engine, gone, waiter)
         network = f"container:{owner}"
         for one in services:
-            made = _started(maker.engine, gone, _service(maker.engine, one, network, labels))
+            made = _started(maker.engine, gone, partial(_service, maker, one, network, labels))
             _await(maker.engine, one, owner, made, cancelled)
         yield network
 
 
-def _started(engine: Engine, gone: ExitStack, config: dict[str, Any]) -> str:
+def _started(engine: Engine, gone: ExitStack, ask: Callable[[int], dict[str, Any]]) -> str:
+    """A container as asked for with a user of its own, compared and started.
+
+    Raises `Refused` where the engine made it otherwise."""
+    user = engine.users.take()
+    gone.callback(engine.users.give, user)
+    config = ask(user)
     with faults("making a service"):
         made = str(engine._api().create_container_from_config(config)["Id"])
     gone.callback(engine.remove, made)
+    with faults("inspecting a service"):
+        inspected = engine._api().inspect_container(made)
+    if wrong := weaker(inspected, config, swap_limit=engine.facts.swap_limit):
+        raise Refused("the engine weakens a service's profile: " + "; ".join(wrong), 500)
     with faults("starting a service"):
         engine._api().start(made)
     return made
 
 
+def weaker(
+    inspected: Mapping[str, Any], asked: Mapping[str, Any], *, swap_limit: bool
+) -> list[str]:
+    """What the engine made differently from what was asked for, a sentence each."""
+    host, config = inspected.get("HostConfig") or {}, inspected.get("Config") or {}
+    wanted = {key: value for key, value in asked["HostConfig"].items() if key != NAMES}
+    wrong = differs(wanted, host, swap_limit=swap_limit)
+    wrong += [
+        f"{key} should be empty and is {host[key]!r}"
+        for key in (*EMPTY_HOST, "Tmpfs")
+        if key != NAMES and host.get(key) and key not in wanted
+    ]
+    if (host.get(NAMES) or []) != asked["HostConfig"].get(NAMES, []):
+        wrong.append(f"{NAMES} should be the services' names and is {host.get(NAMES)!r}")
+    if config.get("User") != asked["User"]:
+        wrong.append(f"User should be {asked['User']} and is {config.get('User')!r}")
+    if inspected.get("Mounts"):
+        wrong.append(f"Mounts should be empty and is {inspected['Mounts']!r}")
+    return wrong
+
+
 def _waiter(
-    image: str, services: list[Wanted], seconds: int, labels: Mapping[str, str]
+    image: str,
+    services: list[Wanted],
+    seconds: int,
+    labels: Mapping[str, str],
+    runtime: str,
+    user: int,
 ) -> dict[str, Any]:
     options = {
-        **host_options(NO_NETWORK, 64 * MIB),
-        "ReadonlyRootfs": True,
-        "ExtraHosts": [f"{one.name}:127.0.0.1" for one in services],
+        **host_options(NO_NETWORK, 64 * MIB, user, runtime),
+        NAMES: [f"{one.name}:127.0.0.1" for one in services],
         "LogConfig": {"Type": "none", "Config": {}},
     }
     return {
         "Image": image,
         "Hostname": "sandbox",
-        "User": USER,
+        "User": f"{user}:{GROUP}",
         "Entrypoint": ["/bin/sleep", str(seconds)],
         "Cmd": [],
         "Labels": dict(labels),
@@ -142,19 +200,16 @@ def _waiter(
 
 
 def _service(
-    engine: Engine, one: Wanted, network: str, labels: Mapping[str, str]
+    maker: Maker, one: Wanted, network: str, labels: Mapping[str, str], user: int
 ) -> dict[str, Any]:
-    with faults("looking at a service's image"):
-        known = engine._api().inspect_image(one.image).get("Config") or {}
-    stores = known.get("Volumes") or {}
     options = {
-        **host_options(network, MEMORY),
-        "CapAdd": CAPABILITIES,
-        "ReadonlyRootfs": False,
-        "Tmpfs": {path: f"rw,nosuid,nodev,size={STORE},mode=1777" for path in stores},
+        **host_options(network, MEMORY, user, maker.runtime, stores_of(maker, one.image)),
         "LogConfig": {"Type": "json-file", "Config": {"max-size": "1m", "max-file": "1"}},
     }
+    entry = {"Entrypoint": list(one.entry), "Cmd": []} if one.entry else {}
     return {
+        **entry,
+        "User": f"{user}:{GROUP}",
         "Image": one.image,
         "Env": [f"{name}={value}" for name, value in one.env.items()],
         "Labels": dict(labels),
@@ -162,6 +217,37 @@ def _service(
         "Healthcheck": {"Test": ["NONE"]},
         "HostConfig": options,
     }
+
+
+def stores_of(maker: Maker, image: str) -> tuple[str, ...]:
+    """Where a service of an image may write: the volumes that it declares, the usual temporary
+    places, and the folders that it has below /run, which would be hidden otherwise."""
+    if image in maker.stores:
+        return maker.stores[image]
+    with faults("looking at a service's image"):
+        known = maker.engine._api().inspect_image(image).get("Config") or {}
+    volumes = [path.rstrip("/") for path in known.get("Volumes") or {}]
+    maker.stores[image] = tuple(sorted({*volumes, *WRITABLE, *_below_run(maker, image)}))
+    return maker.stores[image]
+
+
+def _below_run(maker: Maker, image: str) -> tuple[str, ...]:
+    engine, kept = maker.engine, bytearray()
+    made = maker.still(image)
+    try:
+        with suppress(Missing), faults("looking at a service's image"):
+            pieces, _ = engine._api().get_archive(made, "/run")
+            for piece in pieces:
+                kept += piece
+                if len(kept) > RUN_CAP:
+                    pieces.close()
+                    break
+    finally:
+        engine.remove(made)
+    found = []
+    with suppress(tarfile.TarError), tarfile.open(fileobj=io.BytesIO(bytes(kept))) as tar:
+        found = [f"/{entry.name.strip('/')}" for entry in tar if entry.isdir()]
+    return tuple(path for path in found if path.startswith("/run/") and path.count("/") == 2)
 
 
 def _await(engine: Engine, one: Wanted, owner: str, made: str, cancelled: Cancelled) -> None:
@@ -217,3 +303,20 @@ def _words(engine: Engine, made: str) -> str:
         said = engine._api().logs(made, tail=20)
         return json.dumps(said[-TAIL:].decode("utf-8", "replace"))
     return "it said nothing"
+
+
+def looked(maker: Maker, image: str, argv: list[str]) -> bytes:
+    """What a program prints as a service, for the self-test. Raises `Refused`, `Unavailable`."""
+    one = Wanted("probe", image, 1, {}, (), 30, tuple(argv))
+    labels = {
+        LABEL: "1",
+        LABEL_RUN: "selftest",
+        LABEL_OWNER: maker.owner,
+        LABEL_DEADLINE: str(int(maker.clock() + 120)),
+    }
+    with ExitStack() as gone:
+        ask = partial(_service, maker, one, NO_NETWORK, labels)
+        made = _started(maker.engine, gone, ask)
+        maker.engine.ending(made)
+        with faults("reading a service's words"):
+            return bytes(maker.engine._api().logs(made, stdout=True, stderr=False))

@@ -10,14 +10,10 @@ import hashlib
 import io
 import json
 import os
-import re
-import shutil
 import signal
 import subprocess  # noqa: TID251 - the proxy is a process of its own
 import sys
 import tarfile
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,58 +22,38 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.errors import Missing, Refused, Unavailable
-from app.domain.setup import HOME, SetupOutcome, SetupPlan
-from worker.sandbox.allow_list import HOST
+from app.domain.setup import SetupOutcome, SetupPlan
+from worker.sandbox.admission import Admission, Ask, Kind
 from worker.sandbox.cell import Maker
 from worker.sandbox.engine import Engine
-from worker.sandbox.profile import GIB, LABEL_DEADLINE, LABEL_OWNER, LABEL_RUN, USER, WORKSPACE
+from worker.sandbox.folders import temporary, tied
+from worker.sandbox.ground import Grounds
+from worker.sandbox.profile import (
+    GROUP,
+    LABEL,
+    LABEL_DEADLINE,
+    LABEL_OWNER,
+    LABEL_RUN,
+    WORKSPACE,
+)
 from worker.sandbox.setup_engine import Bounds, Builder, Ended, builder, image_labels, profile
+from worker.sandbox.setup_hosts import Hosts, listed
+from worker.sandbox.setup_rules import SetupRules
+from worker.sandbox.turns import Turns
 
 REPOSITORY = "patchwarrant-setup"
 LABEL_SETUP = "patchwarrant.setup"
 LABEL_BASE = "patchwarrant.base"
 LABEL_PLACES = "patchwarrant.environment"
-REGISTRIES = Path(__file__).with_name("recipe") / "registries.json"
+LABEL_SCOPE = "patchwarrant.scope"  # who may use the image
+EVERYBODY = "*"
 PROGRAM = Path(__file__).with_name("setup_program.py").read_text(encoding="utf-8")
 MARK = b"patchwarrant-setup:"
 LOG_HALF = 256 << 10  # bytes kept of a log's head, and of its tail
 PROXY_START, PROXY_END = 30.0, 3.0  # seconds
+DISK_EVERY = 5.0  # seconds between looks at the engine's disk
 ENDING = 600  # seconds that a builder may live on, for the commit, before the keeper takes it
 Say = Callable[[str], None]
-_URL = re.compile(r"https?://(?P<secret>[^/@\s]*@)?(?P<host>[A-Za-z0-9.-]+(?::[0-9]+)?)")
-
-
-@dataclass(frozen=True)
-class SetupRules:
-    """The operator's word on set-ups.
-
-    `hosts` are let through besides the usual registries, and are those that a repository's `egress`
-    may name (`*`: any name); `certificates` is a PEM bundle for the builder alone; `environment`
-    holds mirror settings for the builder alone; `shared` lets installations use each other's
-    images. `seconds`, `memory` and `disk` bound one builder, `at_once` their number.
-    """
-
-    on: bool = True
-    hosts: tuple[str, ...] = ()
-    certificates: bytes = b""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    shared: bool = False
-    seconds: int = 1800
-    memory: int = 4 * GIB
-    disk: int = 8 * GIB
-    at_once: int = 2
-
-    def __post_init__(self) -> None:
-        for name, value in self.environment.items():
-            found = _URL.search(value)
-            if found and found["secret"]:
-                raise Refused(
-                    f"the set-up's variable {name} holds a user name or password; set-ups get no "
-                    "credentials: use a mirror that needs none"
-                )
-        for host in self.hosts:
-            if host != "*" and not HOST.fullmatch(host):
-                raise Refused(f"{host!r} is no host name for set-ups")
 
 
 @dataclass
@@ -91,7 +67,14 @@ class Log:
 
     def feed(self, piece: bytes) -> list[tuple[str, str]]:
         """Keep what is for people; what is for us as (word, JSON)."""
-        told = []
+        told: list[tuple[str, str]] = []
+        begun = bytes(self.line[: len(MARK)])
+        if MARK not in piece and not (begun and MARK.startswith(begun)):
+            end = piece.rfind(b"\n") + 1  # floods come in short lines: none is taken apart
+            if end:
+                self._keep(bytes(self.line) + piece[:end])
+                self.line.clear()
+                piece = piece[end:]
         for part in piece.splitlines(keepends=True):
             self.line += part
             if not part.endswith(b"\n") and len(self.line) < (1 << 16):
@@ -124,18 +107,20 @@ class Log:
 @dataclass
 class Setups:
     """Environments of one service. `prove` runs the self-test in a new image; `state` keeps logs;
-    `resolve` gives the id of a service's image within the operator's list."""
+    `resolve` gives the id of a service's image within the operator's list, `admission` says when a
+    builder may start, and `wait` for how many seconds one request waits for that."""
 
     maker: Maker
     rules: SetupRules
     state: Path
     prove: Callable[[str], None]
     resolve: Callable[[str], str]
-    locks: dict[str, threading.Lock] = field(default_factory=dict)
-    guard: threading.Lock = field(default_factory=threading.Lock)
+    admission: Admission
+    wait: float = 20.0
+    turns: Turns = field(default_factory=Turns)
 
     def __post_init__(self) -> None:
-        self.slots = threading.BoundedSemaphore(self.rules.at_once)
+        self.grounds = Grounds(self.maker)
 
     def make(
         self, run: str, base: str, scope: str, plan: SetupPlan, cancelled: Callable[[], bool]
@@ -169,12 +154,14 @@ class Setups:
         ]  # fmt: skip
         places = json.dumps({"links": list(plan.links), "services": services}, sort_keys=True)
         key = self.key(base, scope, plan, places)
-        with self._alone(key):
+        with self.turns.entered(key, self.wait, cancelled):
             if image := self._there(key):
                 made = SetupOutcome(image, key, 0, True, self._log(key))
             else:
-                with self._place():
-                    made = self._built(run, base, key, plan, places, cancelled)
+                self.maker.disk.check()
+                wish = Ask(Kind.SETUP, run, scope, self.rules.memory)
+                with self.admission.entered(wish, self.wait, cancelled):
+                    made = self._built(run, base, key, scope, plan, places, cancelled)
         if layer is None:
             return made
         return replace(
@@ -192,26 +179,10 @@ class Setups:
         told.append(profile(PROGRAM))
         return hashlib.sha256(json.dumps(told, separators=(",", ":")).encode()).hexdigest()
 
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        if not self.slots.acquire(blocking=False):
-            raise Unavailable("all places for set-ups are in use", 5.0)
-        try:
-            yield
-        finally:
-            self.slots.release()
-
     def _there(self, key: str) -> str:
         with suppress(Missing):
             return self.maker.engine.image_id(f"{REPOSITORY}:{key}")
         return ""
-
-    @contextmanager
-    def _alone(self, key: str) -> Iterator[None]:
-        with self.guard:
-            lock = self.locks.setdefault(key, threading.Lock())
-        with lock:
-            yield
 
     def _allowed(self, plan: SetupPlan) -> None:
         if "*" in self.rules.hosts:
@@ -229,15 +200,41 @@ class Setups:
                 )
 
     def _log(self, key: str) -> bytes:
+        path, now = self.state / f"{key}.log", self.maker.clock()
         with suppress(OSError):
-            return (self.state / f"{key}.log").read_bytes()
+            os.utime(path, (now, now))  # in use: it stays
+            return path.read_bytes()
         return b""
+
+    def forget(self, now: float, age: float) -> int:
+        """Remove the logs that nobody asked for within `age` seconds; how many."""
+        gone = 0
+        for path in self.state.glob("*.log"):
+            with suppress(OSError):
+                if now - path.stat().st_mtime > age:
+                    path.unlink()
+                    gone += 1
+        return gone
+
+    def _over(self, cancelled: Callable[[], bool]) -> Callable[[], bool]:
+        """`cancelled`, which also raises `Unavailable` when the disk gets short meanwhile."""
+        looked = time.monotonic()
+
+        def over() -> bool:
+            nonlocal looked
+            if time.monotonic() - looked > DISK_EVERY:
+                looked = time.monotonic()
+                self.maker.disk.check()
+            return cancelled()
+
+        return over
 
     def _built(
         self,
         run: str,
         base: str,
         key: str,
+        scope: str,
         plan: SetupPlan,
         places: str,
         cancelled: Callable[[], bool],
@@ -251,7 +248,7 @@ class Setups:
             LABEL_DEADLINE: str(int(self.maker.clock() + bounds.seconds + ENDING)),
         }
         image, error = "", ""
-        with _folder() as seen:
+        with temporary("pw-setup-") as seen:
             hosts = Hosts(seen, listed(plan.ecosystems), self.rules, plan.hosts)
             if self.rules.certificates:
                 (seen / "certificates.pem").write_bytes(self.rules.certificates)
@@ -259,9 +256,13 @@ class Setups:
                 _proxy(seen),
                 builder(self.maker.engine, base, PROGRAM, bounds, str(seen), labels) as made,
             ):
-                error = self._ran(made, plan, hosts, log, cancelled)
+                error = self._ran(made, plan, hosts, log, self._over(cancelled))
+                if not error and not plan.only_packages:
+                    error = self.grounds.shaken(base, made)
                 if not error:
-                    image = made.commit(REPOSITORY, key, _changes(base, key, plan, places))
+                    whose = EVERYBODY if self.rules.shared else scope
+                    changes = _changes(base, key, whose, plan, places)
+                    image = made.commit(REPOSITORY, key, changes)
             refused = hosts.refused()
         for host in refused:
             log.say(f"!! the host {host} is not on the allow-list and was not reached")
@@ -304,49 +305,6 @@ class Setups:
         return f"it ended with {code}"
 
 
-@dataclass
-class Hosts:
-    """The allow-list of one builder, in the file that the proxy reads."""
-
-    seen: Path
-    fixed: tuple[str, ...]
-    rules: SetupRules
-    asked: tuple[str, ...]
-    learned: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self._write()
-
-    def learn(self, told: str) -> None:
-        """What the clients in the image say that they are set to; addresses and ports are not
-        taken from there."""
-        with suppress(ValueError, TypeError):
-            names = [str(one).lower() for one in json.loads(told)]
-            fitting = [one for one in names if HOST.fullmatch(one) and ":" not in one]
-            self.learned = tuple(dict.fromkeys([*self.learned, *fitting]))[:200]
-        self._write()
-
-    def refused(self) -> tuple[str, ...]:
-        with suppress(OSError):
-            lines = (self.seen / "refused").read_text(encoding="utf-8", errors="replace").split()
-            return tuple(dict.fromkeys(lines))[:20]
-        return ()
-
-    def _write(self) -> None:
-        own = [one for one in self.rules.hosts if one != "*"]
-        mirrors = [m["host"] for v in self.rules.environment.values() for m in _URL.finditer(v)]
-        every = (*self.fixed, *own, *mirrors, *self.asked, *self.learned)
-        made = self.seen / "hosts.new"
-        made.write_text("\n".join(dict.fromkeys(every)) + "\n", encoding="utf-8")
-        made.replace(self.seen / "hosts")
-
-
-def listed(ecosystems: tuple[str, ...], table: Path = REGISTRIES) -> tuple[str, ...]:
-    """The usual registries of ecosystems whose clients cannot tell them."""
-    known: dict[str, list[str]] = json.loads(table.read_text(encoding="utf-8"))["hosts"]
-    return tuple(host for name in ecosystems for host in known.get(name, ()))
-
-
 def packed(plan: SetupPlan, rules: SetupRules) -> bytes:
     """The builder's input as a tar: the plan and the files that set-up sees."""
     told = {
@@ -377,29 +335,27 @@ def packed(plan: SetupPlan, rules: SetupRules) -> bytes:
     return out.getvalue()
 
 
-def _changes(base: str, key: str, plan: SetupPlan, places: str) -> list[str]:
+def _changes(base: str, key: str, scope: str, plan: SetupPlan, places: str) -> list[str]:
     """How the image differs from its container: a check's settings, and what it was made of."""
-    lines = [f"USER {USER}", f"WORKDIR {WORKSPACE}", 'ENTRYPOINT ["/usr/bin/env"]', 'CMD ["sh"]']
+    lines = [
+        f"USER {GROUP}:{GROUP}",
+        f"WORKDIR {WORKSPACE}",
+        'ENTRYPOINT ["/usr/bin/env"]',
+        'CMD ["sh"]',
+    ]
     lines += [f"ENV {name}={json.dumps(value)}" for name, value in sorted(plan.env.items())]
-    for label, value in ((LABEL_SETUP, key), (LABEL_BASE, base), (LABEL_PLACES, places)):
-        lines.append(f"LABEL {label}={json.dumps(value)}")
+    labels = {LABEL_SETUP: key, LABEL_BASE: base, LABEL_PLACES: places, LABEL_SCOPE: scope}
+    lines += [f"LABEL {label}={json.dumps(value)}" for label, value in labels.items()]
+    # The builder's own would make each container of this image one of the keeper's.
+    lines += [f'LABEL {one}=""' for one in (LABEL, LABEL_RUN, LABEL_OWNER, LABEL_DEADLINE)]
     return [line.replace("$", "\\$") for line in lines]
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """What the builder sees of this machine: the proxy's socket and the list of hosts."""
-    made = Path(tempfile.mkdtemp(prefix="pw-setup-"))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 @contextmanager
 def _proxy(folder: Path) -> Iterator[None]:
     """The proxy as a process of its own, without this process's environment."""
     words = [sys.executable, "-m", "worker.sandbox.proxy", str(folder)]
+    words = tied(words, signal.SIGTERM)  # which it takes as its end, its own processes included
     root = str(Path(__file__).resolve().parents[2])
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": root, "HOME": str(folder), "LANG": "C.UTF-8"}
     with subprocess.Popen(  # noqa: S603 - our own program
@@ -429,6 +385,11 @@ def environment_of(maker: Maker, image: str) -> Mapping[str, list[Any]]:
     return json.loads(told) if told else {"links": [], "services": []}
 
 
+def scope_of(engine: Engine, image: str) -> str | None:
+    """Whose an image of a set-up is, EVERYBODY included, None where it does not say."""
+    return image_labels(engine, image).get(LABEL_SCOPE)
+
+
 def setup_made(engine: Engine, image: str) -> bool:
     """Whether an image came from a set-up, or is gone: neither has to be kept when unused."""
     try:
@@ -436,30 +397,3 @@ def setup_made(engine: Engine, image: str) -> bool:
     except Missing:
         return True
     return any(name.startswith(f"{REPOSITORY}:") for name in names)
-
-
-def linked(links: list[str]) -> bytes:
-    """Members of a tar that lay links into a workspace; to be put before a tree's own."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        made: set[str] = set()
-        for link in links:
-            parts = link.split("/")[:-1]
-            for depth in range(len(parts)):
-                folder = "/".join(parts[: depth + 1])
-                if folder not in made:
-                    made.add(folder)
-                    entry = tarfile.TarInfo(folder)
-                    entry.type, entry.mode, entry.uid, entry.gid = (
-                        tarfile.DIRTYPE,
-                        0o755,
-                        65534,
-                        65534,
-                    )
-                    tar.addfile(entry)
-            entry = tarfile.TarInfo(link)
-            entry.type, entry.linkname = tarfile.SYMTYPE, f"{HOME}/deps/{link}"
-            entry.uid = entry.gid = 65534
-            tar.addfile(entry)
-        end = tar.offset
-    return out.getvalue()[:end]

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import queue
-import threading
+import select
+import socket
+import ssl
+import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.errors import Missing, Refused, Unavailable
+from app.domain.errors import Missing, Unavailable
+from worker.sandbox.container import NOT_NOW
 from worker.sandbox.engine import Engine, faults
 from worker.sandbox.profile import CPU_PERIOD, CPU_QUOTA, GIB, LABEL
 
@@ -24,6 +27,10 @@ SEEN = "/run/patchwarrant"
 PIDS = 2048
 CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"]
 TICK = 0.25  # seconds between looks at a cancellation
+OUTPUT = 64 << 20  # bytes that a builder may print
+PIECE = 1 << 18
+FRAME = 8  # bytes before each piece, the engine's: stream and length
+LINGER = 600  # seconds after its bound in which a builder ends by itself, whoever looks
 SIZE_EVERY = 10.0  # seconds between looks at the builder's size on disk
 
 
@@ -57,15 +64,19 @@ def host_options(memory: int, folder: str) -> dict[str, Any]:
     }
 
 
-def container_options(program: str) -> dict[str, Any]:
-    """The rest of the builder's create call; no variable, so that none gets into the image."""
+def container_options(program: str, seconds: int = 0) -> dict[str, Any]:
+    """The rest of the builder's create call; no variable, so that none gets into the image.
+
+    It ends by itself some time after `seconds`, also when no sandbox runs any more."""
+    limited = ["/usr/bin/env", "-u", "PYTHONPATH", "timeout", "-s", "KILL", str(seconds + LINGER)]
     return {
         "Hostname": "setup",
         "User": "0:0",
         "AttachStdout": True,
         "AttachStderr": True,
         "Tty": False,
-        "Entrypoint": ["/usr/bin/env", "-u", "PYTHONPATH", "python3", "-I", "-u", "-c", program],
+        # -B: bytecode of the system's modules, written as root, would be a change below PID 1.
+        "Entrypoint": [*limited, "python3", "-I", "-B", "-u", "-c", program],
         "Cmd": [],
         "WorkingDir": "/",
         "NetworkDisabled": True,
@@ -82,11 +93,61 @@ def profile(program: str) -> str:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of one builder: `seconds` of wall time, bytes of `memory` and of `disk`."""
+    """Of one builder: `seconds` of wall time, bytes of `memory`, `disk` and printed `output`."""
 
     seconds: int
     memory: int
     disk: int
+    output: int = OUTPUT
+
+
+class Stream:
+    """The output of a container that is attached to, without the engine's own frames."""
+
+    def __init__(self, wires: Any) -> None:
+        self._wires = wires
+        self._sock: Any = wires if isinstance(wires, socket.socket) else wires._sock
+        self._sock.setblocking(False)
+        self._left = 0  # bytes of the engine's frame that are still to come
+        self._head = b""
+        self.seen = 0
+        self.over = False
+
+    def next(self, seconds: float) -> bytes:
+        """What was printed, b"" where nothing was. Raises `Unavailable`."""
+        held = isinstance(self._sock, ssl.SSLSocket) and self._sock.pending()
+        try:
+            if not held and not select.select([self._sock], [], [], seconds)[0]:
+                return b""
+            piece = self._sock.recv(PIECE)
+        except NOT_NOW:
+            return b""
+        except OSError as error:
+            raise Unavailable(f"the engine's stream failed: {error}") from error
+        self.over = not piece
+        self.seen += len(piece)
+        return self._unframed(piece)
+
+    def _unframed(self, piece: bytes) -> bytes:
+        said, at = [], 0
+        while at < len(piece):
+            if not self._left:
+                wanted = FRAME - len(self._head)
+                self._head += piece[at : at + wanted]
+                at += wanted
+                if len(self._head) < FRAME:
+                    break
+                self._left = struct.unpack(">BxxxL", self._head)[1]
+                self._head = b""
+            said.append(piece[at : at + self._left])
+            at += len(said[-1])
+            self._left -= len(said[-1])
+        return b"".join(said)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._sock.close()
+        self._wires.close()
 
 
 class Ended(Exception):
@@ -110,51 +171,45 @@ class Builder:
         """Start it, hand on its output piece by piece, and its exit code.
 
         Raises `Ended` at a bound, `Missing` (410) when cancelled, `Unavailable`."""
-        pieces: queue.Queue[bytes | BaseException | None] = queue.Queue(64)
-        attached = threading.Event()
-        reader = threading.Thread(target=self._read, args=(pieces, attached), daemon=True)
-        reader.start()
-        attached.wait(self.engine._timeout)
-        with faults("starting the set-up"):
-            self.engine._api().start(self.id)
-        end, looked = time.monotonic() + self.bounds.seconds, time.monotonic()
+        with faults("reading the set-up's output"):
+            wires = self.engine._api().attach_socket(
+                self.id, params={"stdout": 1, "stderr": 1, "stream": 1}
+            )
+        stream = Stream(wires)
         try:
-            while True:
-                with suppress(queue.Empty):
-                    piece = pieces.get(timeout=TICK)
-                    if isinstance(piece, BaseException):
-                        raise piece
-                    if piece is None:
-                        break
-                    heard(piece)
-                now = time.monotonic()
-                if cancelled():
-                    raise Missing("the set-up was stopped together with its run", 410)
-                if now > end:
-                    raise Ended(f"it was ended after {self.bounds.seconds} s")
-                if now - looked > SIZE_EVERY:
-                    looked = now
-                    self._fits()
+            with faults("starting the set-up"):
+                self.engine._api().start(self.id)
+            self._heard(stream, heard, cancelled)
         except BaseException:
+            # Closed first: an engine whose stream nobody reads answers no kill.
+            stream.close()
             self.engine.kill(self.id)
             raise
+        stream.close()
         ending = self.engine.ending(self.id)
         if ending.killed_for_memory and ending.code != 0:
             raise Ended(f"it ran out of memory (limit {self.bounds.memory >> 20} MiB)")
         return ending.code
 
-    def _read(self, pieces: queue.Queue[Any], attached: threading.Event) -> None:
-        try:
-            with faults("reading the set-up's output"), self.engine._slow() as api:
-                stream = api.attach(self.id, stdout=True, stderr=True, stream=True, logs=False)
-                attached.set()
-                for piece in stream:
-                    pieces.put(piece)
-        except (Refused, Unavailable) as error:
-            attached.set()
-            pieces.put(error)
-        else:
-            pieces.put(None)
+    def _heard(
+        self, stream: Stream, heard: Callable[[bytes], None], cancelled: Callable[[], bool]
+    ) -> None:
+        """Hand on what it prints until it ends. Raises like `follow`."""
+        end, looked = time.monotonic() + self.bounds.seconds, time.monotonic()
+        while not stream.over:
+            piece = stream.next(TICK)
+            if piece:
+                heard(piece)
+            now = time.monotonic()
+            if cancelled():
+                raise Missing("the set-up was stopped together with its run", 410)
+            if now > end:
+                raise Ended(f"it was ended after {self.bounds.seconds} s")
+            if stream.seen > self.bounds.output:
+                raise Ended(f"it printed more than {self.bounds.output >> 20} MiB")
+            if now - looked > SIZE_EVERY:
+                looked = now
+                self._fits()
 
     def _fits(self) -> None:
         with faults("measuring the set-up"):
@@ -181,7 +236,7 @@ def builder(
 ) -> Iterator[Builder]:
     """A builder that is removed afterwards. Raises `Refused`, `Unavailable`."""
     config = {
-        **container_options(program),
+        **container_options(program, bounds.seconds),
         "Image": image,
         "Labels": {LABEL: "1", **labels},
         "HostConfig": host_options(bounds.memory, folder),

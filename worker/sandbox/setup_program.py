@@ -26,6 +26,7 @@ IN = Path("/opt/.patchwarrant-setup")
 SEEN = Path("/run/patchwarrant")
 HOME = Path("/opt/patchwarrant")
 WORKSPACE = Path("/workspace")
+ROOT = Path("/")
 PORT = 3128
 PROXY = f"http://127.0.0.1:{PORT}"
 MARK = "patchwarrant-setup:"
@@ -80,8 +81,11 @@ def listen() -> None:
     threading.Thread(target=serve, daemon=True).start()
 
 
-def environment(plan: dict[str, Any]) -> dict[str, str]:
-    """What every command gets: the image's own, the proxy, the operator's, the plan's."""
+def environment(plan: dict[str, Any], own: dict[str, str]) -> dict[str, str]:
+    """What a command gets: the image's own, the proxy, the operator's, and `own`.
+
+    With the plan's own variables only the steps run: they say what a client asks and what an
+    interpreter loads, so nothing that decides about the allow-list may see them."""
     found = {
         **os.environ,  # noqa: TID251 - the container's own
         "HOME": "/root",
@@ -90,7 +94,7 @@ def environment(plan: dict[str, Any]) -> dict[str, str]:
         "npm_config_update_notifier": "false",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PATCHWARRANT_PIP": "--break-system-packages" if managed() else "",
-        **plan["env"],
+        **own,
         **plan["builder_env"],
     }
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "CARGO_HTTP_PROXY"):
@@ -163,7 +167,7 @@ def sources() -> set[str]:
 
 
 def clients(env: dict[str, str]) -> set[str]:
-    """Hosts that the package clients are set to."""
+    """Hosts that the package clients are set to by the image and the operator; `env` is theirs."""
     found: set[str] = set()
     for command, kind in CLIENTS.items():
         asked = subprocess.run(  # noqa: S603 - fixed questions
@@ -205,20 +209,21 @@ def distribution(packages: list[str], env: dict[str, str]) -> None:
     for section in range(1, 9):  # slim images lack them, and some packages link into them
         Path(f"/usr/share/man/man{section}").mkdir(parents=True, exist_ok=True)
     words = " ".join(sorted(set(packages)))
-    must("distribution packages: index", f"apt-get {options} -qq update", env)
+    must("distribution packages: index", f"apt-get {options} -qq update", env, ROOT)
     install = f"apt-get {options} -qq install -y --no-install-recommends {words}"
-    must(f"distribution packages: {words}", install, env)
+    must(f"distribution packages: {words}", install, env, ROOT)
 
 
 def tools(plan: dict[str, Any], env: dict[str, str]) -> None:
-    missing = [one for one in plan["tools"] if ran(one["probe"], env, quiet=True)]
+    """Outside of the workspace, where the repository's files could speak to the clients."""
+    missing = [one for one in plan["tools"] if ran(one["probe"], env, ROOT, quiet=True)]
     packages = [name for one in missing for name in one["packages"]] + plan["packages"]
     distribution(packages, env)
     installs = [one for one in missing if one["install"]]
     if installs:
         allow(clients(env))
     for one in installs:
-        must(f"tool {one['name']}", one["install"], env)
+        must(f"tool {one['name']}", one["install"], env, ROOT)
 
 
 def keep(links: list[str]) -> None:
@@ -270,11 +275,11 @@ def main() -> None:
     shutil.rmtree(IN)
     HOME.mkdir(parents=True, exist_ok=True)
     listen()
-    env = environment(plan)
+    asking, env = environment(plan, {}), environment(plan, plan["env"])
     allow(sources())
-    tools(plan, env)
+    tools(plan, asking)
     if plan["steps"]:
-        allow(sources() | clients(env))
+        allow(sources() | clients(asking))
         say(f"{MARK}steps []")
     for step in plan["steps"]:
         must(step["title"], step["run"], env, WORKSPACE / step["folder"])

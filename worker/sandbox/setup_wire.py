@@ -14,11 +14,11 @@ import msgspec
 from app.domain.environment_config import ServiceConfig
 from app.domain.errors import Refused
 from app.domain.setup import VIEW_CAP, SetupOutcome, SetupPlan, Step, Tool
-from worker.sandbox.wire import EnvName, Head, ImageId, RunId, Word, inside
+from worker.sandbox.wire import EnvName, Head, ImageId, RunId, Tenant, Word, inside
 
-Short = Annotated[str, msgspec.Meta(max_length=256, pattern=r"^[^\x00-\x1f]*$")]
-Package = Annotated[str, msgspec.Meta(max_length=170, pattern=r"^[a-z0-9][A-Za-z0-9+.=:~-]+$")]
-Host = Annotated[str, msgspec.Meta(max_length=255, pattern=r"^(\*\.)?[a-z0-9][a-z0-9.-]*$")]
+Short = Annotated[str, msgspec.Meta(max_length=256, pattern=r"^[^\x00-\x1f]*\Z")]
+Package = Annotated[str, msgspec.Meta(max_length=170, pattern=r"^[a-z0-9][A-Za-z0-9+.=:~-]+\Z")]
+Host = Annotated[str, msgspec.Meta(max_length=255, pattern=r"^(\*\.)?[a-z0-9][a-z0-9.-]*\Z")]
 Variables = Annotated[dict[EnvName, Word], msgspec.Meta(max_length=100)]
 
 
@@ -36,7 +36,7 @@ class StepAsk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ServiceAsk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,30}\Z")]
     image: Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)]
     env: Variables
@@ -59,7 +59,7 @@ class PlanAsk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class SetupHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     run: RunId
     image: ImageId
-    tenant: Annotated[str, msgspec.Meta(max_length=64)]
+    tenant: Tenant
     plan: PlanAsk
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import subprocess  # noqa: TID251 - the one job
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from app.domain.errors import Refused, Unavailable
+from worker.sandbox.folders import temporary, tied
 
 FAR = "/var/run/docker.sock"
 START_SECONDS = 20.0
@@ -56,16 +57,18 @@ class Tunnel:
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Raises `Unavailable` with the last words of an ssh that does not get through."""
+        if not shutil.which(self._command[0]):
+            raise Unavailable(f"{self._command[0]} could not be started; install it")
         self._near.unlink(missing_ok=True)
         try:
             made = subprocess.Popen(  # noqa: S603 - words made above
-                self._command,
+                tied(self._command),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
             )
         except OSError as error:
-            raise Unavailable(f"ssh could not be started ({error}); install it") from error
+            raise Unavailable(f"no child could be started ({error})") from error
         end = time.monotonic() + START_SECONDS
         while not self._near.exists():
             if made.poll() is not None or time.monotonic() > end:
@@ -97,8 +100,8 @@ def reached(host: str) -> Iterator[str]:
     if not host.startswith("ssh://"):
         yield host
         return
-    with tempfile.TemporaryDirectory(prefix="patchwarrant-ssh-") as folder:
-        near = Path(folder) / "engine.sock"
+    with temporary("pw-ssh-") as folder:
+        near = folder / "engine.sock"
         tunnel = Tunnel(words(host, near), near)
         try:
             yield f"unix://{near}"

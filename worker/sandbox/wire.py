@@ -22,12 +22,12 @@ HEADER_CAP = 1 << 20
 FILES_CAP = 64 << 20
 ALIVE = struct.pack(">I", 0)
 
-Word = Annotated[str, msgspec.Meta(max_length=1 << 17, pattern=r"^[^\x00]*$")]
-RunId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
-Tenant = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{0,64}$")]
-ImageId = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
-EnvName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
-_PART = re.compile(r"^(?!\.{1,2}$)[^/\x00]{1,255}$")
+Word = Annotated[str, msgspec.Meta(max_length=1 << 17, pattern=r"^[^\x00]*\Z")]
+RunId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")]
+Tenant = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{0,64}\Z")]
+ImageId = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")]
+EnvName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
+_PART = re.compile(r"^(?!\.{1,2}\Z)[^/\x00]{1,255}\Z")
 
 
 class Ask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -86,6 +86,7 @@ class RunHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     run: RunId
     job: Ask
     files: Annotated[list[LaidFile], msgspec.Meta(max_length=4096)]
+    tenant: Tenant = ""
 
 
 class ImageAsk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from app.domain.errors import Refused, Unavailable
 from worker import settings
-from worker.sandbox import keeper, leftover, selftest
+from worker.sandbox import folders, keeper, leftover, selftest
 from worker.sandbox.cell import Maker
 from worker.sandbox.disk import Disk
 from worker.sandbox.doors import Remote, answer, far, listening, place
@@ -29,7 +29,8 @@ from worker.sandbox.image import RECIPE, Images, ensure_default
 from worker.sandbox.leftover import DAY, Keep, Uses
 from worker.sandbox.profile import RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
-from worker.sandbox.setup import SetupRules, Setups, setup_made
+from worker.sandbox.setup import Setups, scope_of, setup_made
+from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.tunnel import reached
 from worker.sandbox.versions import judge
 from worker.setup_settings import SetupSettings
@@ -95,6 +96,7 @@ class Chores:
     uses: Uses
     keep: Keep
     say: Say
+    forget: Callable[[float, float], int]  # logs of set-ups, by now and age
 
     async def go(self) -> None:
         round_ = 0
@@ -115,6 +117,7 @@ class Chores:
             self.say(f"keeper: removed {gone} containers that nobody needs any more")
         self.rooms.maker.pool.tend()
         if collecting:
+            self.forget(self.clock(), self.keep.age)
             known = self.rooms.images.known
             wanted = frozenset(one for one in known if not setup_made(engine, one))
             if gone := leftover.collect(engine, self.uses, self.clock(), self.keep, wanted):
@@ -129,6 +132,8 @@ def application(rooms: Rooms, setups: SetupRoom, chores: Chores) -> Starlette:
         task = asyncio.create_task(chores.go())
         yield
         task.cancel()
+        rooms.live.stop(None)
+        await asyncio.to_thread(setups.close)
         await asyncio.to_thread(rooms.stop_all)
 
     return Starlette(
@@ -209,6 +214,7 @@ def serve(
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
     with leaving(), opened(chosen, say) as engine, place(path), far(chosen.remote) as beyond:
         me = keeper.owner(path, os.getpid())
+        folders.sweep(clock())
         if gone := keeper.reap(engine, me, clock()):
             say(f"removed {gone} containers of an earlier sandbox")
         limits = sized(ceilings or Ceilings(), engine.facts)
@@ -223,18 +229,27 @@ def serve(
             recipe,
             folder,
             used=lambda image: uses.note(image, clock()),
+            scope=lambda image: scope_of(engine, image),
         )
         image = ensure_default(engine, say, recipe, folder)
         prove(maker, image)
         kept.known.add(image)
         say(f"self-test passed in {kept.ensure('')}")
         rooms = Rooms(maker, kept, limits)
+        rooms.admission.room = replace(rooms.admission.room, setups=chosen.setup.at_once)
+        rules = replace(chosen.setup, memory=limits.builder(chosen.setup.memory))
         setups = Setups(
-            maker, chosen.setup, path.with_name("setups"), kept.prove, kept.service_image
+            maker,
+            rules,
+            path.with_name("setups"),
+            kept.prove,
+            kept.service_image,
+            rooms.admission,
+            limits.wait,
         )
         setup_room = SetupRoom(rooms, setups)
-        rooms.prefix, rooms.beside = setup_room.prefix, setup_room.beside
-        chores = Chores(rooms, me, clock, uses, chosen.keep, say)
+        rooms.links, rooms.beside = setup_room.links, setup_room.beside
+        chores = Chores(rooms, me, clock, uses, chosen.keep, say, setups.forget)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")
             if beyond is not None:
@@ -256,7 +271,7 @@ def ceilings_of(read: settings.SandboxSettings) -> Ceilings:
 
 
 def rules_of(read: SetupSettings) -> SetupRules:
-    """Raises `Refused` for a mirror with credentials."""
+    """Raises `Refused` for a credential, and for what cannot be a host or a network."""
     return SetupRules(
         on=read.on,
         hosts=read.hosts,
@@ -266,6 +281,7 @@ def rules_of(read: SetupSettings) -> SetupRules:
         seconds=read.seconds,
         memory=read.memory,
         disk=read.disk,
+        networks=read.networks,
     )
 
 

@@ -248,7 +248,7 @@ def test_which_changes_need_the_base_s_version(delta: Delta, action: Action, nee
 @pytest.mark.parametrize(
     "lost", [Comparison(gone=("t::a", "t::b")), Comparison(newly_skipped=("t::a", "t::b"))]
 )
-def test_a_test_that_is_gone_or_skipped_fails_unless_the_base_s_version_passes(
+def test_a_test_that_is_gone_or_skipped_fails_and_is_told_to_pass_when_put_back(
     lost: Comparison,
 ) -> None:
     bare = exhibits(results=(result(comparison=lost),))
@@ -256,11 +256,33 @@ def test_a_test_that_is_gone_or_skipped_fails_unless_the_base_s_version_passes(
     assert verdict.result is Result.FAILED
     assert verdict.wall == "Tests of the base are gone or newly skipped: `t::a`, `t::b`."
     good = judge(replace(bare, restored=RESTORED))
-    assert good.result is Result.PASSED
-    assert "`t::a`" in str(good.findings)
+    assert good.result is Result.FAILED
+    assert good.wall.endswith("`t::b`. Put back, they pass; the change would pass with them.")
     assert judge(replace(bare, restored=())).result is Result.FAILED
     elsewhere = result(tree=OTHER, comparison=lost)
     assert judge(exhibits(results=(result(), elsewhere))).result is Result.PASSED
+
+
+def test_nobody_is_blamed_for_tests_of_a_base_that_could_not_be_measured() -> None:
+    base = result(standing=Standing.UNAVAILABLE, reason="environment", tree=OTHER)
+    mine = result(
+        standing=Standing.UNAVAILABLE,
+        reason="baseline unusable",
+        comparison=Comparison(gone=("t::a",)),
+    )
+    verdict = judge(exhibits(baseline=(base,), results=(mine,)))
+    assert verdict.result is Result.PARTIAL
+    assert "baseline unusable" in verdict.wall
+
+
+def test_a_check_that_paths_set_aside_must_pass_with_the_base_s_tests() -> None:
+    aside = replace(UNIT, name="aside", paths=("src/**",))
+    bare = exhibits(plan=REFEREE, deltas=TOUCHED, aside=(aside,))
+    known = replace(RESTORED[0], check="aside", digest=aside.digest())
+    assert judge(replace(bare, restored=RESTORED)).result is Result.PARTIAL
+    assert judge(replace(bare, restored=(*RESTORED, known))).result is Result.PASSED
+    failed = replace(known, standing=Standing.FAILED, exit_code=1)
+    assert judge(replace(bare, restored=(*RESTORED, failed))).result is Result.FAILED
 
 
 # -- size

@@ -220,3 +220,36 @@ def test_a_test_file_is_recognised(path: str) -> None:
 )
 def test_what_only_sounds_like_a_test_is_none(path: str) -> None:
     assert not BARE.test(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".npmrc", ".env", ".cargo/config.toml", ".config/nextest.toml", ".mvn/jvm.config"),
+        *("buildSrc/src/main/java/A.java", "build.xml", "Gruntfile.js", "gulpfile.ts", "a/x.bzl"),
+        *(".bazelrc", ".shellcheckrc", ".isort.cfg", ".rubocop_todo.yml", "biome.json"),
+        *("checkstyle.xml", ".golangci.toml", "node_modules/.bin/jest", "pytest.toml"),
+        *(".pytest.toml", ".github/workflows/a.yml", "Jenkinsfile", "package-lock.json"),
+    ],
+)
+def test_in_somebody_elses_change_settings_decide_wherever_an_agent_could_not_go(path: str) -> None:
+    assert Rules(foreign=True).referee(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["src/auth/login.py", "db/migrations/0001.py", "billing.py", "infra/main.tf", "src/a.c"]
+)
+def test_product_code_of_a_delicate_kind_is_no_referee(path: str) -> None:
+    assert not Rules(foreign=True).referee(path)
+
+
+def test_what_is_blocked_for_an_agent_stays_so() -> None:
+    for path in (".pytest.toml", ".bazelrc", ".isort.cfg", ".npmrc"):
+        assert Rules().blocked(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["testutils/a.py", "test_helpers/a.js", "unit-tests/a.rb", "testlib/a.go"]
+)
+def test_folders_that_help_tests_are_tests(path: str) -> None:
+    assert Rules().test(path)

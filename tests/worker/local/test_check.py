@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -143,3 +144,35 @@ def test_no_repository_and_no_engine_are_said(
     nowhere = {"PATCHWARRANT_SANDBOX": str(tmp_path / "none"), "DOCKER_HOST": "unix:///nowhere"}
     assert check.main(settings.Door(nowhere), ["main..fix", "--repo", str(made.place)]) == 2
     assert "The sandbox did not start" in said(capsys)
+
+
+def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hidden characters, a link out, a mode, a protected path; a secret in name, code and log."""
+    git(made.place, "checkout", "-q", "-b", "odd", "fix")
+    key, token = "AKIA" + "QRSTUVWXYZ234567", "ghp_" + "a1B2c3" * 7
+    (made.place / "out").symlink_to("/etc/passwd")
+    (made.place / "calc.py").chmod(0o755)
+    commit(
+        made.place,
+        {
+            "calc.py": AFTER + f"\n\nKEY = '{key}'  # \u202e\n",
+            f"{token}.txt": "x\n",
+            ".github/workflows/ci.yml": "on: push\n",
+            "tests/test_more.py": f"def test_more():\n    key = '{key}'\n    assert key == ''\n",
+        },
+        f"More {token}",
+    )
+    kept, page, html = (made.place.parent / name for name in ("b.json", "p.md", "p.html"))
+    files = ["--bundle", str(kept), "--markdown", str(page), "--page", str(html)]
+    assert run(running, "main..odd", "--repo", str(made.place), *files) == 1
+    shown = capsys.readouterr().out
+    words = " ".join(shown.split())
+    signed = base64.b64decode(json.loads(kept.read_bytes())["envelopes"][0]["payload"]).decode()
+    for said_there in (words, page.read_text(), html.read_text(), kept.read_text(), signed):
+        assert "[redacted]" in said_there
+        assert key not in said_there and token not in said_there
+    for told in ("U+202E", "outside the repository", "100644 → 100755", "a secret: AWS access"):
+        assert told in words and told in signed.encode().decode("unicode_escape", "replace"), told
+    assert "it touches protected paths .github/workflows/ci.yml" in words

@@ -90,8 +90,39 @@ def test_the_newest_check_run_with_statements_counts(canned: Canned, hub: GitHub
         {"check_runs": [check(5, ("old",)), *[check(1, ("x",), "other")] * 99]},
     )
     canned.answers[page + "2"] = (200, {"check_runs": [check(9, ()), check(8, ("one", "two"))]})
-    assert hub.evidence(SHA) == (("one", "two"), "")
-    assert hub.evidence(OTHER) == ((), "")
+    assert hub.evidence(SHA, "main") == (("one", "two"), "")
+    assert hub.evidence(OTHER, "main") == ((), "")
+
+
+def claim(branch: str) -> str:
+    """A line of the check run whose statement names a base branch."""
+    payload = json.dumps({"predicate": {"base": {"branch": branch}}}).encode()
+    return json.dumps({"payload": base64.b64encode(payload).decode()})
+
+
+def test_of_two_pull_requests_with_one_head_each_has_its_own_check_run(
+    canned: Canned, hub: GitHub
+) -> None:
+    name = CHECK.replace("/", "%2F")
+    main, release = claim("main"), claim("release")
+    canned.answers[f"{R}/commits/{SHA}/check-runs?check_name={name}&per_page=100&page=1"] = (
+        200,
+        {"check_runs": [check(7, (main,)), check(8, (main, "newer")), check(9, (release,))]},
+    )
+    assert hub.evidence(SHA, "main") == ((main, "newer"), "")
+    assert hub.evidence(SHA, "release") == ((release,), "")
+    assert hub.evidence(SHA, "topic") == ((release,), "")  # examined, and found to be another's
+
+
+def test_where_a_commit_parted_is_asked_and_unknown_once_the_branch_has_it(
+    canned: Canned, hub: GitHub
+) -> None:
+    path = f"{R}/compare/a%2Fb...{SHA}?per_page=1"
+    canned.answers[path] = (200, {"merge_base_commit": {"sha": OTHER}})
+    assert hub.parted(SHA, "a/b") == OTHER
+    canned.answers[path] = (200, {"merge_base_commit": {"sha": SHA}})
+    assert hub.parted(SHA, "a/b") == ""
+    assert hub.parted(SHA, "nowhere") == ""
 
 
 def test_commits_trees_and_histories(canned: Canned, hub: GitHub) -> None:

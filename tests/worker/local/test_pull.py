@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.domain import report
-from app.domain.evidence import Result
+from app.domain.evidence import Holds, Result
 from app.domain.run import Run
 from tests.standins.github_world import REPO, Acme
 from tests.worker.desk.made import SIGNER
@@ -17,6 +17,7 @@ from tests.worker.desk.stages import test_publish
 from tests.worker.desk.stages.test_publish import BRANCH, Scene, scene
 from worker import settings
 from worker.attest import bundle
+from worker.attest.examine import Signed, belongs
 from worker.attest.keys import line_of
 from worker.attest.verify import public_key
 from worker.local import verify
@@ -182,6 +183,25 @@ def test_an_address_that_is_no_pull_request_is_said(
 ) -> None:
     assert verify.main(settings.Door({}), [address]) == 2
     assert "is no pull request" in said(capsys)
+
+
+def test_evidence_of_another_branch_or_repository_does_not_hold(
+    published: Published, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = published.world
+    world.standin.push(REPO, "alice", "release", {"NEWS.md": "Stricter\n"}, "Release")
+    world.standin.rebase_pull(REPO, published.run.publication.pull, "alice", "release")
+    assert published.verify() == 1
+    assert "a change to 'main'; the pull request goes to 'release'" in said(capsys)
+
+
+def test_evidence_of_another_repository_does_not_hold() -> None:
+    told = {"repository": {"id": 7, "name": "acme/calc"}, "base": {"branch": "main"}}
+    signed = Signed("a" * 40, "b" * 40, told, {})
+    assert belongs(signed, (7, "acme/renamed"), "main").standing is Holds.HOLDS
+    assert belongs(signed, (8, "acme/calc"), "main").standing is Holds.FAILS
+    assert belongs(signed, (0, "Acme/Calc"), "main").standing is Holds.HOLDS
+    assert belongs(signed, (7, "acme/calc"), "release").standing is Holds.FAILS
 
 
 def test_nobody_there_is_not_found_out(capsys: pytest.CaptureFixture[str]) -> None:

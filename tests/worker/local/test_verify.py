@@ -11,16 +11,21 @@ from typing import Any
 import pytest
 
 from app.domain.evidence import Finding, Holds, Result
+from app.domain.state import Kind
 from tests.worker.local.world import (
     AFTER,
+    BEFORE,
     CONFIG,
     LINE,
+    SIGNER,
     STRANGER,
     Scene,
+    about,
     commit,
     git,
     scene,
 )
+from tests.worker.local.world import made as bundled
 from worker import settings
 from worker.attest.bundle import NotABundle
 from worker.attest.canonical import canonical
@@ -127,9 +132,6 @@ def test_a_key_line_counts_only_in_the_history_of_the_branch_that_changes_go_to(
     made = scene(tmp_path, CONFIG.replace("evidence:", "limits: {}\nevidence:"))
     theirs = commit(made.place, {".github/agent.yml": CONFIG}, "Another key")
     head = commit(made.place, {"calc.py": AFTER + "\n"}, "More")
-    from tests.worker.local.world import about
-    from tests.worker.local.world import made as bundled
-
     made.file.write_bytes(bundled(about(made.place, theirs, head), head, STRANGER))
     assert run(str(made.file), "--repo", str(made.place)) == 2
     assert f"The base {theirs[:12]} is not in the history of refs/heads/main" in said(capsys)
@@ -276,3 +278,52 @@ def test_no_text_of_evidence_moves_the_terminal(capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert "[red]" in shown
     assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+
+
+# -- under whose rules ----------------------------------------------------------------------------
+
+
+def looked(place: Path, base: str, head: str, kind: Kind = Kind.VERIFY) -> bytes:
+    """Evidence of `kind` about `head`, compared with `base`."""
+    return bundled(replace(about(place, base, head), kind=kind), head, SIGNER)
+
+
+def test_evidence_under_the_rules_of_another_branch_does_not_hold(
+    made: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`release` is older than main: whoever names it as the base chooses looser rules."""
+    git(made.place, "branch", "release", "main")
+    git(made.place, "checkout", "-q", "main")
+    newer = commit(made.place, {"stricter.py": "STRICT = True\n"}, "Stricter")
+    git(made.place, "checkout", "-q", "-b", "topic")
+    head = commit(made.place, {"calc.py": AFTER}, "Fix")
+    made.file.write_bytes(looked(made.place, made.base, head))
+    words = (str(made.file), "--repo", str(made.place), "--key", made.key_file())
+    assert run(*words) == 1
+    assert f"the head parted from refs/heads/main at {newer[:12]}" in said(capsys)
+    assert run(*words, "--base", "release") == 0, said(capsys)
+    assert run(*words, "--base", "nowhere") == 2
+    made.file.write_bytes(looked(made.place, newer, head))
+    assert run(*words) == 0, said(capsys)
+
+
+def test_what_ours_was_made_under_lies_in_the_history_of_the_branch(
+    made: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    aside = commit(made.place, {"calc.py": BEFORE}, "Looser rules")
+    head = commit(made.place, {"calc.py": AFTER}, "Fix")
+    made.file.write_bytes(looked(made.place, aside, head, Kind.FIX))
+    assert run(str(made.file), "--repo", str(made.place), "--key", made.key_file()) == 1
+    assert "is not in the history of refs/heads/main: other rules" in said(capsys)
+
+
+@pytest.mark.parametrize(("how", "code"), [("--no-ff", 0), ("--ff-only", 2)])
+def test_evidence_about_a_change_that_was_merged_since(
+    made: Scene, how: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(made.place, "checkout", "-q", "main")
+    git(made.place, "merge", "-q", how, "-m", "Merge", "fix")
+    git(made.place, "checkout", "-q", "fix")
+    made.file.write_bytes(looked(made.place, made.base, made.head))
+    words = (str(made.file), "--repo", str(made.place), "--key", made.key_file())
+    assert run(*words) == code, said(capsys)

@@ -24,12 +24,14 @@ from worker.sandbox.engine import Engine, Found
 
 START = 600.0  # seconds: the first start on a machine makes the image
 PROGRAM = """
-import json, sys
+import json, resource, sys
 from worker.sandbox.service import Ceilings
 from worker.sandbox import selftest
 from worker.sandbox.doors import Remote
 from worker.sandbox.wiring import Choices, serve
 asked = json.loads(sys.argv[1])
+if asked["files"]:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (asked["files"],) * 2)
 choices = asked["choices"]
 if "remote" in choices:
     choices["remote"] = Remote(*choices["remote"])
@@ -111,18 +113,26 @@ def service(
     folder: Path | None = None,
     choices: Mapping[str, object] | None = None,
     whole: bool = False,
+    files: int = 0,
     **ceilings: int,
 ) -> Iterator[Service]:
     """Start it and wait until it answers. Raises `RuntimeError` with its words if it ends.
 
     Only with `whole` the self-test runs into every limit: seconds that most tests need not spend.
+    `files` is its limit of open files, 0 for this process's own.
     Waiting for a place is off unless it is asked for."""
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         socket = str(place / "closed" / "sandbox.sock")
         limits = {"wait": 0, **ceilings}
         asked = json.dumps(
-            {"socket": socket, "ceilings": limits, "choices": dict(choices or {}), "whole": whole}
+            {
+                "socket": socket,
+                "ceilings": limits,
+                "choices": dict(choices or {}),
+                "whole": whole,
+                "files": files,
+            }
         )
         log = stack.enter_context((place / "sandbox.log").open("w+"))
         process = subprocess.Popen(

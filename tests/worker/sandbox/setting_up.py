@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -12,14 +13,30 @@ from pathlib import Path
 
 from tests.shared_data import REPOSITORY
 from worker.runner.boxes import SandboxClient
+from worker.sandbox.allow_list import shut
+from worker.sandbox.setup_hosts import listed
 
 BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 START = 600.0  # seconds: the first start on a machine makes the image
 
 
 def settings() -> dict[str, str]:
-    """A machine whose registries are behind its own authority hands its bundle to set-ups."""
-    return {"PATCHWARRANT_SETUP_CERTIFICATES": str(BUNDLE)} if BUNDLE.exists() else {}
+    """A machine whose registries are behind its own authority hands its bundle to set-ups, and
+    one whose registries are no public addresses names their network."""
+    found = {"PATCHWARRANT_SETUP_CERTIFICATES": str(BUNDLE)} if BUNDLE.exists() else {}
+    if near := networks():
+        found["PATCHWARRANT_SETUP_NETWORKS"] = " ".join(near)
+    return found
+
+
+def networks() -> list[str]:
+    """Where usual registries are for this machine, as far as that is not the public net."""
+    found = set()
+    for host in listed(("cargo", "maven")):
+        with contextlib.suppress(OSError):
+            for *_, address in socket.getaddrinfo(host, 443, socket.AF_INET, socket.SOCK_STREAM):
+                found.add(str(address[0]))
+    return sorted(one for one in found if shut(one))
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import pytest
 
 from app.domain.errors import Missing, Unavailable
 from worker.sandbox.admission import KEPT_SECONDS, Admission, Ask, Kind, Room
+from worker.sandbox.service import Ceilings
 
 GIB = 1 << 30
 ROOM = Room(checks=2, boxes=2, memory=8 * GIB, per_run=2, per_tenant=2, waiting=4)
@@ -22,6 +23,10 @@ def check(run: str, tenant: str = "", memory: int = GIB) -> Ask:
 
 def box(run: str, memory: int = GIB) -> Ask:
     return Ask(Kind.BOX, run, "", memory)
+
+
+def builder(run: str, memory: int = GIB) -> Ask:
+    return Ask(Kind.SETUP, run, "", memory)
 
 
 def never() -> bool:
@@ -179,3 +184,33 @@ def test_leaving_is_not_forgotten_when_the_block_fails() -> None:
     with admission.entered(check("b"), 0, never) as keep:
         keep()
     assert admission.inside == [check("b")]
+
+
+def test_a_builder_counts_in_memory_and_waits_with_its_place() -> None:
+    admission = Admission(ROOM)
+    admission.enter(check("a", memory=6 * GIB), 0, never)
+    with pytest.raises(Unavailable, match="memory for places for set-ups is in use; place 1 of 1"):
+        admission.enter(builder("b", 4 * GIB), 0, never)
+    admission.leave(check("a", memory=6 * GIB))
+    admission.enter(builder("b", 4 * GIB), 0, never)
+    admission.enter(builder("c", 4 * GIB), 0, never)
+    with pytest.raises(Unavailable, match="all 2 places for set-ups of the sandbox are in use"):
+        admission.enter(builder("d"), 0, never)
+    with pytest.raises(Unavailable, match="memory for places for checks is in use"):
+        admission.enter(check("e"), 0, never)
+
+
+def test_set_ups_that_wait_crowd_no_check_out() -> None:
+    admission = Admission(replace(ROOM, setups=0, waiting=1))
+    waiting = Waiting(admission, builder("a"))
+    admission.crowded()
+    waiting.stop.set()
+    waiting.thread.join()
+
+
+def test_a_builder_fits_beside_the_boxes_of_a_small_machine() -> None:
+    for total in (3 * GIB, 6 * GIB, 12 * GIB, 0):
+        limits = Ceilings(total=total)
+        wanted = limits.builder(4 * GIB)
+        assert 0 < wanted <= 4 * GIB
+        assert not total or wanted + limits.box_largest <= total

@@ -198,6 +198,7 @@ WEAKER: dict[str, tuple[dict[str, Any], str]] = {
     "ReadonlyRootfs": ({"ReadonlyRootfs": False}, "the root file system can be written"),
     "no-new-privileges": ({"SecurityOpt": []}, "new privileges are possible"),
     "seccomp": ({"SecurityOpt": ["seccomp=unconfined"]}, "no seccomp filter"),
+    "system calls": ({"SecurityOpt": ["no-new-privileges:true"]}, "the limits of PID 1"),
     "PidsLimit": ({"PidsLimit": 1000}, "process limit"),
     "Memory": ({"Memory": 1 << 30, "MemorySwap": 1 << 30}, "memory limit"),
     "CpuQuota": ({"CpuQuota": 50_000}, "more cores can be used"),

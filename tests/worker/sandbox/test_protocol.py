@@ -93,7 +93,8 @@ FULL = ["disk", 1 << 20]
         ({"full": ["inodes", 50]}, False, Cut.NONE, ("inodes", 50)),
         ({"full": FULL, "code": 0}, False, Cut.NONE, ("", 0)),
         ({"code": -25}, False, Cut.NONE, ("file-size", 256 << 20)),
-        ({"code": 153, "full": FULL}, False, Cut.NONE, ("file-size", 256 << 20)),
+        ({"code": -25, "full": FULL}, False, Cut.NONE, ("file-size", 256 << 20)),
+        ({"code": 153}, False, Cut.NONE, ("", 0)),
         ({"oversized": True}, False, Cut.NONE, ("file-size", 256 << 20)),
         ({"oversized": True, "code": 0}, False, Cut.NONE, ("", 0)),
     ],
@@ -143,5 +144,6 @@ def test_the_program_needs_python_3_8_and_fits_an_argument() -> None:
         "struct",
         "subprocess",
         "sys",
+        "threading",
         "time",
     }

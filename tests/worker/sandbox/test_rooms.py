@@ -18,6 +18,7 @@ class Box:
     """The outside of a kept box."""
 
     run_id: str
+    tenant: str = "7"
     born: float = 0.0
     used: float = 0.0
     busy: threading.Lock = field(default_factory=threading.Lock)
@@ -34,8 +35,8 @@ def added(live: Live, box: Box) -> str:
 def test_a_box_is_found_by_its_own_run_only_and_dropped_once() -> None:
     live, box = Live(), Box("a")
     name = added(live, box)
-    assert live.box(name, "a") is cast(KeptBox, box)
-    for other in ((name, "b"), ("x", "a")):
+    assert live.box(name, "a", "7") is cast(KeptBox, box)
+    for other in ((name, "b", "7"), ("x", "a", "7"), (name, "a", "8"), (name, "a", "")):
         with pytest.raises(Missing):
             live.box(*other)
     assert (live.drop(name), live.drop(name), box.closed) == (True, False, 1)
@@ -44,8 +45,13 @@ def test_a_box_is_found_by_its_own_run_only_and_dropped_once() -> None:
 def test_stopping_touches_one_run_or_all() -> None:
     live = Live()
     mine, other = added(live, Box("a")), added(live, Box("b"))
-    with live.check("a") as first, live.check("a") as second, live.check("b") as third:
-        assert live.stop("a") == (2, [mine])
+    with (
+        live.check("a", "7") as first,
+        live.check("a", "7") as second,
+        live.check("b", "7") as third,
+    ):
+        assert live.stop(("a", "8")) == (0, [])
+        assert live.stop(("a", "7")) == (2, [mine])
         assert (first.is_set(), second.is_set(), third.is_set()) == (True, True, False)
         assert live.stop(None) == (3, [mine, other])
     assert live.checks == {}

@@ -19,11 +19,13 @@ from app.domain.check import Case, Check, CheckResult, Outcome, Standing
 from app.domain.errors import Halt, IntegrityError, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.ports import Hold, Job, Objects, Sandbox
 from app.domain.record import Kept
+from app.domain.redact import without_secrets
 from worker.runner.checks.again import doubtful, settled
 from worker.runner.checks.compare import compare, packed, subset_of, unpacked
 from worker.runner.checks.heard import Source, hear, source_of
 from worker.runner.checks.narrow import narrowed, selectable
 from worker.runner.checks.output import log_of, tail_of
+from worker.runner.checks.quiet import quiet, quiet_failures, quiet_source
 from worker.runner.checks.remember import remember, remembered
 from worker.runner.checks.rules import Seen, stand
 
@@ -112,7 +114,7 @@ class Certifier:
         selectors = selectable(tests) if check.selector else ()
         outcome = self._measured(run, check, tree, image, {}, selectors)
         paths = frozenset(entry.path for entry in self.objects.entries(tree))
-        again = hear(check, outcome, paths, source_of(self.objects, tree, paths))
+        again = hear(check, quiet(outcome), paths, source_of(self.objects, tree, paths))
         return settled(result, again.cases or (), outcome.ms)
 
     def _result(
@@ -161,7 +163,8 @@ def read_outcome(
     `paths` are the tree's files, `source` reads one, `known` are the baseline's cases where there
     are any.
     """
-    heard = hear(check, outcome, paths, source)
+    outcome = quiet(outcome)
+    heard = hear(check, outcome, paths, quiet_source(source))
     cases = heard.cases
     comparison = compare(known, cases) if cases is not None and known is not None else None
     standing, reason = stand(Seen(check, outcome, heard, comparison, names_of(paths), baseline))
@@ -175,9 +178,9 @@ def read_outcome(
         exit_code=outcome.exit_code,
         ms=outcome.ms,
         counts=heard.counts,
-        failures=heard.failures if standing is not Standing.PASSED else (),
+        failures=quiet_failures(heard.failures) if standing is not Standing.PASSED else (),
         log=hold.put(log_of(outcome)),
-        tail=tail_of(outcome),
+        tail=without_secrets(tail_of(outcome)),
         cases="" if cases is None else hold.put(packed(cases)),
         comparison=comparison,
         subset=subset_of(outcome, cases, known),

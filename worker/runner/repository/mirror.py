@@ -109,6 +109,10 @@ class Store:
         `IntegrityError` when `get` gives other bytes than those named."""
         return tree.build(self._repo, base, changes, get)
 
+    def put_back(self, tree_id: str, base: str, paths: Iterable[str]) -> str:
+        """The tree id of `tree_id` with each of `paths` as `base` has it, or without it."""
+        return tree.put_back(self._repo, tree_id, base, paths)
+
     def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """(tree id of both trees merged, ()), or ("", the paths that conflict, sorted)."""
         return tree.merged(self._repo, fork, ours, theirs)

@@ -92,6 +92,39 @@ def _folder(repo: pygit2.Repository, tree: str | None, wanted: _Wanted, at: str)
     return _written(repo, tree, old, new)
 
 
+def put_back(repo: pygit2.Repository, tree: str, base: str, paths: Iterable[str]) -> str:
+    """The id of `tree` with each of `paths` as the tree `base` has it, of whatever kind it is:
+    files, links and submodules of `base` take the place of what stands there, and what `base` has
+    not goes."""
+    there = {path: (mode, oid) for path, mode, oid in walk(repo, base)}
+    made = _with(repo, tree, {path: there.get(path) for path in paths})
+    return made if made is not None else str(repo.TreeBuilder().write())
+
+
+def _with(repo: pygit2.Repository, tree: str | None, wanted: _Wanted) -> str | None:
+    """The id of one folder with its part of `wanted`, None when nothing is left in it."""
+    old = {name: (mode, oid) for name, mode, oid in listing(repo, tree)} if tree else {}
+    new = dict(old)
+    here = {path: entry for path, entry in wanted.items() if "/" not in path}
+    below: dict[str, dict[str, tuple[int, str] | None]] = {}
+    for path in wanted.keys() - here.keys():
+        head, _, rest = path.partition("/")
+        below.setdefault(head, {})[rest] = wanted[path]
+    for name, entry in here.items():
+        if entry is None and new.get(name, (TREE, ""))[0] != TREE:
+            del new[name]
+    for name, inside in below.items():
+        mode, oid = new.get(name, (TREE, None))
+        if mode != TREE and not any(inside.values()):
+            continue  # nothing of the base lies there
+        made = _with(repo, oid if mode == TREE else None, inside)
+        new.pop(name, None)
+        if made is not None:
+            new[name] = (TREE, made)
+    new.update({name: entry for name, entry in here.items() if entry is not None})
+    return _written(repo, tree, old, new)
+
+
 def _is_file(entries: Mapping[str, tuple[int, str]], name: str, at: str) -> None:
     if name in entries and entries[name][0] not in (FILE, EXECUTABLE):
         raise Refused(f"{shown(at + name)} is a folder, a link or a submodule, never replaced.")

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from app.domain.edit import Delta
 from app.domain.errors import Halt, Reason
+from app.domain.evidence import unsecret
 from app.domain.gate import NO_PLAN, Exhibits, judge
 from app.domain.policy import Rules, never, rules_of
 from app.domain.record import BLOB_CAP, Kept
@@ -40,11 +41,12 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 "The run ended without a change: the candidate equals what it began from.",
                 "Say in the issue what should differ, then label it again.",
             )
-        rules = rules_of(contract.config, contract.revision.scope if contract.revision else None)
         start = snapshot.start
         own = None if start == snapshot.base_tree else kit.objects.deltas(start, candidate.tree)
         deltas = kit.objects.deltas(snapshot.base_tree, candidate.tree)
         foreign = run.kind in JUDGING  # what others made: told about, never withheld
+        scope = contract.revision.scope if contract.revision else None
+        rules = rules_of(contract.config, scope, foreign=foreign or own is not None)
         if not foreign:
             mine = deltas if own is None else own
             _free_of_blocked(mine, rules)
@@ -69,6 +71,7 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 halt=run.halt,
                 witness=replace(heard.witness, criteria=contract.criteria),
                 passing=heard.passing,
+                aside=heard.aside,
                 own=own,
             )
         )
@@ -77,6 +80,7 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
             told_since(kit, run, snapshot, candidate, own)
         pushes = run.kind not in (Kind.VERIFY, Kind.RECHECK)  # a commit of ours
         ci = started(kit, run, contract, candidate.tree, deltas) if pushes else None
+        verdict = unsecret(verdict)
         return replace(charged(run, ms), verdict=verdict, ci=ci).moved(Signal.DONE)
 
     return stage

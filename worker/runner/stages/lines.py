@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from app.domain.check import Check
-from app.domain.edit import EXECUTABLE, FILE, Delta
+from app.domain.deciding import Deciding
+from app.domain.edit import EXECUTABLE, FILE, LINK, Delta
 from app.domain.errors import Halt, Reason
 from app.domain.policy import Rules
 from app.domain.redact import secret_kinds
 from app.domain.signs import signs
+from app.domain.strange import aims_at, large, strange
 from app.domain.touched import runners, shadows, touches
-from app.domain.usurpers import usurpers
 from worker.runner.stages.check_kit import CheckKit
 
 REGULAR = (FILE, EXECUTABLE)
@@ -40,7 +41,7 @@ def secrets_in(
     """(path, kind) of what looks like a secret in the added lines, or is one of ours."""
     for delta in deltas:
         lines = [text for _, text in added(kit, old, new, delta)]
-        yield from ((delta.path, kind) for kind in secret_kinds(lines))
+        yield from ((delta.path, kind) for kind in secret_kinds((delta.path, *lines)))
         if kit.knows("\n".join((delta.path, *lines))):
             yield delta.path, OWN
 
@@ -94,46 +95,41 @@ def started(kit: CheckKit, base: str, deltas: Sequence[Delta], checks: Sequence[
     return found
 
 
-def usurping(
-    kit: CheckKit,
-    old: str,
-    new: str,
-    deltas: Sequence[Delta],
-    rules: Rules,
-    checks: Sequence[Check],
-) -> set[str]:
-    """New files that are imported instead of the standard library's or the test runner's: they
-    decide about the change, whatever they hold."""
-    if all(delta.old_mode for delta in deltas):
-        return set()
-    known = {entry.path for entry in kit.objects.entries(old)}
-    there = [entry.path for entry in kit.objects.entries(new) if entry.path.endswith(".py")]
-    return usurpers(deltas, known, [path for path in there if rules.test(path)], checks)
-
-
 def referee_sentences(
     kit: CheckKit,
     old: str,
     new: str,
     deltas: Sequence[Delta],
     rules: Rules,
-    more: set[str],
+    decided: Deciding,
     silent: Collection[str] = (),
 ) -> tuple[str, ...]:
     """What the change did to what decides about it. A new test is none of that. Of `silent` paths
     no line is quoted."""
     said: list[str] = []
     known = {entry.path for entry in kit.objects.entries(old)}
+    more = decided.paths
     for delta in deltas:
         path = delta.path
-        test = rules.test(path)
+        test = rules.test(path) or path in decided.tests
         if not delta.old_mode and (test or path.endswith(".py")):
             said += [sentence] if (sentence := shadows(path, known)) else []
         if rules.referee(path) or path in more or (test and delta.old_mode):
+            said += [f"`{path}` decides: {why}."] if (why := decided.why(path)) else []
+            if path in decided.spliced:
+                said.append(
+                    f"`{path}`: an example in its documentation, which is run as a test, "
+                    "is gone or reads otherwise now."
+                )
+                continue
+            if delta.new_mode not in (0, *REGULAR):
+                kind = "link" if delta.new_mode == LINK else "submodule"
+                said.append(f"`{path}` is a {kind} now.")
+                continue
             before = kit.objects.read(old, path) if delta.old_mode in REGULAR else None
             after = kit.objects.read(new, path) if delta.new_mode in REGULAR else None
             told = touches(path, before, after, test=test)
-            said += told[:1] if path in silent else told
+            said += told[:1] if path in silent or delta.added < 0 else told
     return tuple(said)
 
 
@@ -157,3 +153,20 @@ def sign_sentences(
         found = signs(path, added(kit, old, new, delta), reports)
         said += [str(replace(one, text="(not shown)") if path in silent else one) for one in found]
     return tuple(said[:SIGNS])
+
+
+def strange_sentences(
+    kit: CheckKit, old: str, new: str, deltas: Sequence[Delta]
+) -> tuple[str, ...]:
+    """What the difference does not show: hidden characters, links, binaries, modes, size."""
+    entries = {entry.path: entry.oid for entry in kit.objects.entries(new)}
+    folders = {path[:at] for path in entries for at, char in enumerate(path) if char == "/"}
+    said = list(large(deltas))
+    for delta in deltas:
+        target = ""
+        if delta.new_mode == LINK:
+            target = kit.objects.blob(entries[delta.path]).decode("utf-8", "replace")
+        aim = aims_at(delta.path, target)
+        lines = added(kit, old, new, delta) if delta.added >= 0 else ()
+        said += strange(delta, lines, target, aim in entries or aim in folders or aim == ".")
+    return tuple(said)

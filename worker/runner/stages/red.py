@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.domain.changed_tests import changed_tests, of_file
 from app.domain.check import CaseStatus, Check, CheckResult
-from app.domain.edit import Change, Delta
+from app.domain.edit import Delta
 from app.domain.policy import Rules
 from app.domain.run import Run, Snapshot
 from app.domain.witness import RedGreen
@@ -47,11 +47,8 @@ def red_green(
     )
     if not changed:
         return None, 0
-    over = tuple(
-        Change(d.path, d.new_mode, kit.hold.put(kit.objects.read(candidate, d.path)))
-        for d in changed
-    )
-    ground = Ground(kit.objects.build(snapshot.base_tree, over, kit.hold.get), changed)
+    over = kit.objects.put_back(snapshot.base_tree, candidate, [one.path for one in changed])
+    ground = Ground(over, changed)
     shown: set[str] = set()
     idle: set[str] = set()
     unread: set[str] = set()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 
 from app.domain.check import Check, CheckResult
+from app.domain.deciding import Deciding
 from app.domain.edit import Change, Delta
 from app.domain.policy import Rules
 from app.domain.run import Run, Snapshot
@@ -19,41 +20,63 @@ def base_tests(
     tree: str,
     deltas: Sequence[Delta],
     rules: Rules,
-    more: Collection[str],
+    decided: Deciding,
     checks: Sequence[Check],
 ) -> tuple[tuple[CheckResult, ...] | None, int]:
     """(what the required `checks` say with the base's tests put back, ms that it took).
 
-    `more` are paths that decide although no rule names them. None where nothing that decides was
-    touched: then one run serves both; () where the base's version cannot be put back.
+    Each check runs over the candidate with all that decides for it as the base has it. None where
+    nothing that decides was touched: then one run serves both; () where the base's version cannot
+    be put back.
     """
-    touched = [d for d in deltas if rules.test(d.path) or rules.referee(d.path) or d.path in more]
-    if not touched or not run.results:
+    back = {check.digest(): decided.of(check, deltas, rules) for check in checks}
+    if not (any(back.values()) or decided.spliced) or not run.results:
         return None, 0
-    if any(not _plain(delta) for delta in touched):  # only somebody else's change can have those
+    if None in decided.spliced.values() or any(_unsafe(one, deltas, rules) for one in deltas):
         return (), 0
-    changes = tuple(_put_back(kit, snapshot.base_tree, touched))
-    restored = kit.objects.build(tree, changes, kit.hold.get)
-    if restored == snapshot.base_tree:  # only tests were changed: the baseline has said it
-        known = [baseline_of(run, check) for check in checks]
-        return tuple(result for result in known if result is not None), 0
-    results = tuple(
-        kit.certify(run.id, BASE_TESTS, one, restored, snapshot.image, baseline_of(run, one))
-        for one in checks
+    results: list[CheckResult] = []
+    ms = 0
+    for check in checks:
+        restored = _restored(kit, snapshot.base_tree, tree, back[check.digest()], decided)
+        known = _known(run, snapshot, tree, restored, check)
+        if known is not None:
+            results.append(known)
+        elif restored != snapshot.base_tree:
+            base = baseline_of(run, check)
+            found = kit.certify(run.id, BASE_TESTS, check, restored, snapshot.image, base)
+            results.append(found)
+            ms += found.ms
+    return tuple(results), ms
+
+
+def _unsafe(delta: Delta, deltas: Sequence[Delta], rules: Rules) -> bool:
+    """Whether a link or a submodule stands for a test, a setting, or a folder of the base: where
+    else it leads is not put back with it. Only somebody else's change can have those."""
+    if {delta.old_mode, delta.new_mode} <= {0, *REGULAR}:
+        return False
+    inside = any(one.old_mode and one.path.startswith(f"{delta.path}/") for one in deltas)
+    return inside or rules.test(delta.path) or rules.referee(delta.path)
+
+
+def _restored(kit: CheckKit, base: str, tree: str, paths: Sequence[str], decided: Deciding) -> str:
+    """The candidate with the base's version of `paths` and of the examples in its code."""
+    made = kit.objects.put_back(tree, base, paths) if paths else tree
+    entries = {entry.path: entry.mode for entry in kit.objects.entries(made)}
+    changes = tuple(
+        Change(path, entries[path], kit.hold.put(text.encode()))
+        for path, text in sorted(decided.spliced.items())
+        if text is not None and path in entries and path not in paths
     )
-    return results, sum(result.ms for result in results)
+    return kit.objects.build(made, changes, kit.hold.get) if changes else made
 
 
-def _plain(delta: Delta) -> bool:
-    """Whether both sides are files: links and submodules cannot be put back."""
-    return {delta.old_mode, delta.new_mode} <= {0, *REGULAR}
-
-
-def _put_back(kit: CheckKit, base: str, touched: Sequence[Delta]) -> Iterator[Change]:
-    """Changes that give every touched path the base's bytes and mode, or remove a new one."""
-    for delta in touched:
-        if delta.old_mode:
-            digest = kit.hold.put(kit.objects.read(base, delta.path))
-            yield Change(delta.path, delta.old_mode, digest)
-        else:
-            yield Change(delta.path, 0, "")
+def _known(
+    run: Run, snapshot: Snapshot, tree: str, restored: str, check: Check
+) -> CheckResult | None:
+    """A result that was measured already: nothing but tests was changed, or none for this check."""
+    if restored == snapshot.base_tree:
+        return baseline_of(run, check)
+    if restored != tree:
+        return None
+    mine = (one for one in run.results if one.digest == check.digest() and one.tree == tree)
+    return next((one for one in mine if one.reason != "paths"), None)

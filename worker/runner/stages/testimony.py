@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.domain.check import Check, CheckResult, Standing, Tier
+from app.domain.deciding import Deciding
 from app.domain.edit import Delta
 from app.domain.errors import Reason
 from app.domain.policy import Rules
 from app.domain.run import Run, Snapshot
 from app.domain.state import JUDGING
 from app.domain.witness import Witness
+from worker.runner.stages.attempts import applies
 from worker.runner.stages.check_kit import CheckKit
+from worker.runner.stages.deciding import decided_by
 from worker.runner.stages.lines import (
     referee_sentences,
     secrets_in,
     sign_sentences,
     started,
-    usurping,
+    strange_sentences,
 )
 from worker.runner.stages.red import red_green
 from worker.runner.stages.restored import base_tests
@@ -29,11 +32,13 @@ from worker.runner.stages.sentinels import sentinels
 @dataclass(frozen=True)
 class Testimony:
     """`restored` are the results with the base's tests put back (None: not needed, one run serves
-    both), `passing` the ids that pass on the candidate."""
+    both), `passing` the ids that pass on the candidate. `aside` are required checks that the change
+    does not concern by their `paths`, and whose tests or settings it touches all the same."""
 
     witness: Witness
     restored: tuple[CheckResult, ...] | None
     passing: tuple[str, ...]
+    aside: tuple[Check, ...] = ()
 
 
 def testimony(
@@ -52,16 +57,18 @@ def testimony(
     """
     base = snapshot.base_tree
     required = [one for one in checks if one.tier is Tier.REQUIRED]
-    more = started(kit, base, deltas, checks) | usurping(kit, base, tree, deltas, rules, checks)
-    restored, ms = base_tests(kit, run, snapshot, tree, deltas, rules, more, required)
+    decided = what_decides(kit, run, snapshot, tree, deltas, rules)
+    aside = skipped_by_paths(snapshot, deltas, rules, decided)
+    restored, ms = base_tests(kit, run, snapshot, tree, deltas, rules, decided, (*required, *aside))
     # Somebody else's change is not withheld for a secret: it is said, and not quoted.
     foreign = run.kind in JUDGING
     secrets = list(secrets_in(kit, base, tree, deltas)) if foreign else []
     silent = {path for path, _ in secrets}
-    touched = referee_sentences(kit, base, tree, deltas, rules, more, silent)
-    signs = tuple(f"`{path}` adds what looks like a secret: {kind}." for path, kind in secrets)
-    signs += sign_sentences(kit, base, tree, deltas, rules, checks, silent)
-    witness = Witness(touched=touched, deciding=frozenset(more), signs=signs)
+    touched = referee_sentences(kit, base, tree, deltas, rules, decided, silent)
+    odd = tuple(f"`{path}` adds what looks like a secret: {kind}." for path, kind in secrets)
+    odd += strange_sentences(kit, base, tree, deltas) if foreign else ()
+    signs = sign_sentences(kit, base, tree, deltas, rules, checks, silent)
+    witness = Witness(touched=touched, deciding=decided.paths, signs=signs, strange=odd)
     passing = tuple(
         test
         for result in run.results
@@ -69,20 +76,47 @@ def testimony(
         for test in passed_cases(kit, result)
     )
     over = run.halt is not None and run.halt.reason is Reason.BUDGET_TIME
-    heard = Testimony(witness, restored, passing)
-    if over or not (_passed(run.results, required) and _passed(restored, required)):
+    heard = Testimony(witness, restored, passing, aside)
+    if over or not (_passed(run.results, required) and _passed(restored, (*required, *aside))):
         return heard, ms
     red, red_ms = red_green(kit, run, snapshot, tree, deltas, rules, required)
     seen, flaky, seen_ms = sentinels(kit, run, snapshot, tree, required)
     witness = Witness(
         touched=touched,
-        deciding=frozenset(more),
+        deciding=decided.paths,
         signs=signs,
+        strange=odd,
         sentinels=seen,
         flaky=flaky,
         red=red,
     )
-    return Testimony(witness, restored, passing), ms + red_ms + seen_ms
+    return Testimony(witness, restored, passing, aside), ms + red_ms + seen_ms
+
+
+def what_decides(
+    kit: CheckKit, run: Run, snapshot: Snapshot, tree: str, deltas: Sequence[Delta], rules: Rules
+) -> Deciding:
+    """What decides about the candidate, for all of the base's checks."""
+    base, checks = snapshot.base_tree, snapshot.checks
+    decided = decided_by(kit, run, base, tree, deltas, rules, checks)
+    scripts = started(kit, base, deltas, checks)
+    every = {**dict.fromkeys(sorted(scripts), "a check starts it"), **decided.every}
+    return replace(decided, every=every)
+
+
+def skipped_by_paths(
+    snapshot: Snapshot, deltas: Sequence[Delta], rules: Rules, decided: Deciding
+) -> tuple[Check, ...]:
+    """Required checks whose `paths` the change does not touch, while it touches what decides for
+    them: the base's version of it is asked."""
+    paths = [delta.path for delta in deltas]
+    return tuple(
+        check
+        for check in snapshot.checks
+        if check.tier is Tier.REQUIRED
+        and not applies(check, paths)
+        and decided.touches(check, deltas, rules)
+    )
 
 
 def _passed(results: Sequence[CheckResult] | None, required: Sequence[Check]) -> bool:

@@ -33,9 +33,9 @@ def frame(path: str, data: bytes, mode: int = FILE) -> dict[str, Any]:
     return {"path": path, "mode": mode, "data": base64.b64encode(data).decode()}
 
 
-def stage(place: Path, *frames: Mapping[str, Any], code: int = 0) -> Stage:
+def stage(place: Path, *frames: Mapping[str, Any], code: int = 0, **more: Any) -> Stage:
     w: World = world(place)
-    report = json.dumps({"frames": frames, "gone": []}).encode()
+    report = json.dumps({"frames": frames, "gone": [], **more}).encode()
     w.sandbox.acts = lambda _job, _files: ended(code, b"formatted", report=report)
     run = w.run(fixers=(FIXER,))
     planned = Stage(w, State.PLAN, run)
@@ -150,8 +150,50 @@ def test_the_collector_tells_changed_and_new_regular_files(tmp_path: Path) -> No
     done = subprocess.run(words, check=False)
     assert done.returncode == 0
     found = frames_of((top / ".patchwarrant-fixer").read_bytes())
-    assert {(one.path, one.mode, one.data) for one in found} == {
+    assert {(one.path, one.mode, one.data) for one in found.files} == {
         ("sub/n.py", FILE, b"n\n"),
         ("sub/old.py", FILE, b"new\n"),
     }
-    assert EXECUTABLE not in {one.mode for one in found}
+    assert EXECUTABLE not in {one.mode for one in found.files}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"left": [["calc.py", 3_000_000]], "lefts": 1}, "calc.py (3,000,000 bytes) is too large"),
+        ({"gone": ["run.sh"], "gones": 1}, "deleted run.sh"),
+    ],
+)
+def test_a_file_of_the_plan_is_taken_whole_or_nothing_is(
+    tmp_path: Path, more: dict[str, Any], said: str
+) -> None:
+    change = stage(tmp_path, frame("new/mod.py", b"x = 1\n"), **more)
+    made = change("run_fixer", name="format")
+    assert made.error
+    assert said in made.text.replace("`", "")
+    assert change.tally.candidate is None
+
+
+def test_what_does_not_come_along_is_named_with_its_number(tmp_path: Path) -> None:
+    left = [[f"gen/{n}.py", 9] for n in range(20)]
+    more = {"left": left, "lefts": 333, "gone": ["old.py"], "gones": 1}
+    made = stage(tmp_path, frame("calc.py", GOOD), **more)("run_fixer", name="format")
+    assert not made.error, made.text
+    assert "and 323 more" in made.text
+    assert "Deleted by it, which is not taken" in made.text
+    assert "old.py" in made.text
+
+
+def test_the_collector_brings_the_plans_files_first_and_none_in_part(tmp_path: Path) -> None:
+    top = tmp_path / "workspace"
+    top.mkdir()
+    (top / "old.py").write_text("old")
+    write = "for n in $(seq 1 300); do echo $n > a$n; done; echo z > zz.py; rm old.py; "
+    write += "head -c 3000000 /dev/zero > big.py"
+    job: Job = job_of(replace(FIXER, run=write, workdir=""), ["zz.py", "big.py"])
+    subprocess.run([sys.executable, *job.argv[1:4], str(top), *job.argv[5:]], check=True)
+    found = frames_of((top / ".patchwarrant-fixer").read_bytes())
+    assert found.files[0].path == "zz.py"
+    assert (len(found.files), found.lefts) == (200, 102)
+    assert found.left[0] == ("big.py", 3_000_000)
+    assert (found.gone, found.gones) == (("old.py",), 1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.domain.edit import EXECUTABLE, FILE, GITLINK, LINK, TREE, Change, Delta
 from app.domain.errors import IntegrityError, Missing, Refused
+from tests.fakes.objects import MemoryObjects
 from tests.worker.runner.repository.plumbing import EMPTY, File, Git
 from worker.runner.repository import Store
 
@@ -295,3 +296,27 @@ def test_a_rename_is_shown_as_one(store: Store, git: Git) -> None:
     old, new = git.tree({"a": text}), git.tree({"b": text + b"x\n"})
     assert b"rename from a\nrename to b\n" in store.diff(old, new)
     assert [d.path for d in store.deltas(old, new)] == ["a", "b"]
+
+
+def test_the_bases_version_takes_the_place_of_whatever_stands_there(store: Store, git: Git) -> None:
+    """Links and folders in place of files, and each the other way round."""
+    link = (LINK, b"elsewhere")
+    theirs: dict[str, File] = {"tests/a.py": b"a", "tests/d/b.py": b"b", "file": b"f", "link": link}
+    ours: dict[str, File] = {
+        "tests": link,
+        "file/in": b"i",
+        "link": (EXECUTABLE, b"x"),
+        "new": b"n",
+    }
+    base, mine = git.tree({**theirs, "same": b"s"}), git.tree({**ours, "same": b"s"})
+    paths = sorted({*theirs, *ours})
+    assert store.put_back(mine, base, paths) == base
+    assert store.put_back(base, mine, paths) == mine
+    assert store.put_back(mine, mine, paths) == mine
+    kept = store.put_back(mine, base, ["tests", "tests/a.py"])
+    expected: dict[str, File] = {**ours, "same": b"s", "tests/a.py": b"a"}
+    del expected["tests"]
+    assert kept == git.tree(expected)
+    memory = MemoryObjects()
+    left, right = memory.tree({**ours, "same": b"s"}), memory.tree({**theirs, "same": b"s"})
+    assert memory.put_back(left, right, paths) == base  # the fake says the same

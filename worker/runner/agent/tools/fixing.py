@@ -35,7 +35,8 @@ OUTPUT_CHARS = 2_000
 
 COLLECT = r"""
 import base64, hashlib, json, os, stat, subprocess, sys
-top, report, folder, command = sys.argv[1:]
+top, report, folder, command, asked = sys.argv[1:]
+wanted, most, names_most = json.loads(asked), 1 << 21, 200
 def seen():
     found = {}
     for place, folders, names in os.walk(top):
@@ -44,23 +45,34 @@ def seen():
             path = os.path.join(place, name)
             facts = os.lstat(path)
             if stat.S_ISREG(facts.st_mode):
+                digest = hashlib.sha256()
                 with open(path, "rb") as source:
-                    found[os.path.relpath(path, top)] = (
-                        facts.st_mode & 0o111, hashlib.sha256(source.read()).digest())
+                    while piece := source.read(1 << 20):
+                        digest.update(piece)
+                mode, size = facts.st_mode & 0o111, facts.st_size
+                found[os.path.relpath(path, top)] = mode, digest.digest(), size
     return found
 before = seen()
 code = subprocess.run(["sh", "-euc", command], cwd=os.path.join(top, folder)).returncode
 after = seen()
-frames = []
-for path in sorted(after):
-    if before.get(path) != after[path] and path != report and len(frames) < 200:
-        with open(os.path.join(top, path), "rb") as source:
-            data = base64.b64encode(source.read(1 << 21)).decode()
-        mode = 0o100755 if after[path][0] else 0o100644
-        frames.append({"path": path, "mode": mode, "data": data})
-gone = sorted(set(before) - set(after))[:50]
+after.pop(report, None)
+changed = [path for path in after if before.get(path) != after[path]]
+changed.sort(key=lambda path: (path not in wanted, path))
+frames, left = [], []
+for path in changed:
+    size = after[path][2]
+    if size > most or len(frames) >= names_most:
+        left.append([path, size])
+        continue
+    most -= size
+    with open(os.path.join(top, path), "rb") as source:
+        data = base64.b64encode(source.read()).decode()
+    frames.append({"path": path, "mode": 0o100755 if after[path][0] else 0o100644, "data": data})
+gone = sorted(set(before) - set(after), key=lambda path: (path not in wanted, path))
+told = {"frames": frames, "left": left[:names_most], "lefts": len(left),
+        "gone": gone[:names_most], "gones": len(gone)}
 with open(os.path.join(top, report), "w") as out:
-    json.dump({"frames": frames, "gone": gone}, out)
+    json.dump(told, out)
 sys.exit(code)
 """
 
@@ -72,6 +84,18 @@ class Frame:
     path: str
     mode: int
     data: bytes
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What a fixer did: the files that it left, those too large or too many to come along with
+    their sizes, and those that it deleted; of the last two the numbers, too, as lists are cut."""
+
+    files: tuple[Frame, ...]
+    left: tuple[tuple[str, int], ...] = ()
+    lefts: int = 0
+    gone: tuple[str, ...] = ()
+    gones: int = 0
 
 
 class BadFrames(ValueError):
@@ -94,7 +118,7 @@ def run_fixer(bench: Bench, arguments: Mapping[str, Any]) -> Answer:
     boxes = Boxes(bench.kit.sandbox, bench.kit.objects, bench.views, bench.run.id)
     try:
         outcome = boxes.run(
-            bench.snapshot.image, bench.tree, job_of(fixer), {}, bench.kit.hold.look
+            bench.snapshot.image, bench.tree, job_of(fixer, declared(plan)), {}, bench.kit.hold.look
         )
     finally:
         boxes.close()
@@ -109,27 +133,48 @@ def run_fixer(bench: Bench, arguments: Mapping[str, Any]) -> Answer:
     return _taken(bench, plan, fixer, frames, said)
 
 
-def _taken(
-    bench: Bench, plan: Plan, fixer: FixerConfig, frames: Sequence[Frame], said: str
-) -> Answer:
+def _taken(bench: Bench, plan: Plan, fixer: FixerConfig, frames: Frames, said: str) -> Answer:
+    paths = declared(plan)
+    if lost := [f"{named(p)} ({size:,} bytes)" for p, size in frames.left if p in paths]:
+        return refused(
+            f"Nothing was changed: what {fixer.name} made of {', '.join(lost[:5])} is too large to "
+            "be taken."
+        )
+    if lost := [named(path) for path in frames.gone if path in paths]:
+        return refused(
+            f"Nothing was changed: {fixer.name} deleted {', '.join(lost[:5])}, and a fixer's "
+            "deletions are not taken; delete it with an edit."
+        )
     edits: list[Edit] = []
     left: list[str] = []
-    for frame in frames:
+    for frame in frames.files:
         edit = _edit(bench, plan, fixer, frame)
         if edit is None:
             left.append(frame.path)
         else:
             edits.append(edit)
-    note = ""
-    if left:
-        shown = ", ".join(named(path) for path in left[:10])
-        note = f" Left out, as they are not the plan's, not text, or not the fixer's: {shown}."
+    note = _note("Left out, as they are not the plan's, not text, or not the fixer's", left)
+    note += _note("Too large or too many to come along", [p for p, _ in frames.left], frames.lefts)
+    note += _note("Deleted by it, which is not taken", list(frames.gone), frames.gones)
     if not edits:
         return refused(f"Nothing was changed: {fixer.name} changed no file of the plan.{note}")
     if len(edits) > MAX_EDITS:
         return refused(f"Nothing was changed: {fixer.name} changed {len(edits)} files at once.")
     answer = proposed(bench, plan, edits)
     return Answer(f"{answer.text}{note}\n{said}", answer.error, answer.bad, answer.effect)
+
+
+def _note(what: str, paths: Sequence[str], count: int = 0) -> str:
+    if not paths:
+        return ""
+    shown = ", ".join(named(path) for path in paths[:10])
+    more = max(count, len(paths)) - len(paths[:10])
+    return f" {what}: {shown}{f' and {more} more' if more else ''}."
+
+
+def declared(plan: Plan) -> list[str]:
+    """The plan's paths, which come along first."""
+    return [one.path for one in plan.files]
 
 
 def _edit(bench: Bench, plan: Plan, fixer: FixerConfig, frame: Frame) -> Edit | None:
@@ -152,28 +197,32 @@ def _edit(bench: Bench, plan: Plan, fixer: FixerConfig, frame: Frame) -> Edit | 
     return Write(path, hashlib.sha256(now[0]).hexdigest() if now else "", text)
 
 
-def job_of(fixer: FixerConfig) -> Job:
-    argv = ("python3", "-I", "-c", COLLECT, "/workspace", REPORT, fixer.workdir, fixer.run)
+def job_of(fixer: FixerConfig, paths: Sequence[str] = ()) -> Job:
+    told = ("/workspace", REPORT, fixer.workdir, fixer.run, json.dumps(list(paths)))
+    argv = ("python3", "-I", "-c", COLLECT, *told)
     return Job(argv, dict(fixer.env), "", REPORT, fixer.timeout, report_cap=FRAMES_CAP)
 
 
-def frames_of(report: bytes | None) -> list[Frame]:
-    """The frames of a report, regular files alone. Raises `BadFrames`."""
+def frames_of(report: bytes | None) -> Frames:
+    """What a report tells, regular files alone. Raises `BadFrames`."""
     if report is None:
         raise BadFrames("it wrote none")
     if len(report) > FRAMES_CAP:
         raise BadFrames(f"it is over {FRAMES_CAP >> 20} MiB")
     try:
-        told = json.loads(report)["frames"]
-        frames = [
+        told = json.loads(report)
+        files = tuple(
             Frame(str(one["path"]), int(one["mode"]), base64.b64decode(one["data"], validate=True))
-            for one in told
-        ]
+            for one in told["frames"]
+        )
+        left = tuple((str(path), int(size)) for path, size in told.get("left", ()))
+        gone = tuple(str(path) for path in told["gone"])
+        frames = Frames(files, left, int(told.get("lefts", 0)), gone, int(told.get("gones", 0)))
     except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
         raise BadFrames("it has not the shape of frames") from None
-    if any(frame.mode not in (FILE, EXECUTABLE) for frame in frames):
+    if any(frame.mode not in (FILE, EXECUTABLE) for frame in files):
         raise BadFrames("it holds something else than a regular file")
-    if sum(len(frame.data) for frame in frames) > MAX_NEW_TOTAL:
+    if sum(len(frame.data) for frame in files) > MAX_NEW_TOTAL:
         raise BadFrames(f"it changes more than {MAX_NEW_TOTAL:,} bytes")
     return frames
 
