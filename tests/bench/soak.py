@@ -110,6 +110,7 @@ class Soak:
                 last, moved = ended, now
             if now - said >= SAID_EVERY:
                 said = now
+                self.up.hub.clear_log()  # an hour's requests to GitHub are made in a minute here
                 words = f"{ended} ended, {waits} open, {self._left()}{self.crowd.kills} kills"
                 _say(f"{now - began:5.0f} s: {words}")
             if self._settled(ended) or now - moved > PATIENCE:
