@@ -24,6 +24,8 @@ from app.domain.repo_config import OnStop
 from app.domain.run import Run, Wait
 from app.domain.state import ENDS, OWNER, Role, Signal, State
 from worker.handover import ENDING, Ending
+from worker.lapse import excuse
+from worker.store.codec import NewerSchema
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 from worker.store.rows import Lease
@@ -78,18 +80,25 @@ class Carrier:
 
         Returns at once when somebody else holds it. An error that is no `Stop` goes through to the
         caller with the lease left to expire, so that a poison run comes back only `CRASHES` times.
+        Where Redis was lost, the worker waits for it and says so first: that is no crash.
         """
-        lease = self.ledger.claim(run_id, self.owner, self.lease_ms)
-        if lease is None:
-            return
         try:
+            lease = self.ledger.claim(run_id, self.owner, self.lease_ms)
+            if lease is None:
+                return
             with self.ledger.hold(
                 lease, lease_ms=self.lease_ms, daily=self.daily, leave=self.ending.now
             ) as hold:
                 run = self._moves(lease, hold)
+        except NewerSchema:
+            raise
         except Fenced as gone:
             log.warning("run %s: %s", run_id, gone)
+            excuse(self.ledger, run_id, self.owner, self.ending)
             return
+        except Unavailable:
+            excuse(self.ledger, run_id, self.owner, self.ending)
+            raise
         if run is not None and not _over(run):
             self.wake(run.id, OWNER[run.state])
 

@@ -6,21 +6,28 @@ import hashlib
 import os
 import re
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
 from redis import Redis
+from redis.exceptions import BusyLoadingError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeout
 from rq import Queue, Worker
 from rq.exceptions import DuplicateJobError
 from rq.job import Job
 from rq.serializers import JSONSerializer
 from rq.worker import WorkerStatus
 
-from app.domain.record import JOB_RUN, QUEUE_DESK, QUEUE_RUNS
+from app.domain.errors import Unavailable
+from app.domain.record import JOB_EVENT, JOB_RUN, QUEUE_DESK, QUEUE_RUNS
 from app.domain.state import Role
-from worker.handover import listen_for
+from worker.handover import ENDING, listen_for
+from worker.lapse import HOLDER, PAUSE, excuse, owner_of
 from worker.processes import die_with_parent
+from worker.store.ledger import Ledger
 
 QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
 JOB_SECONDS = 6 * 3600  # our own limits are far shorter; this only ends what they cannot
@@ -73,6 +80,26 @@ class Listener(Worker):
     Told to end, it takes no more jobs and tells its work-horse to hand over what it carries."""
 
     parent = 0
+    role = Role.DESK
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Run the job in a work-horse. Where Redis is lost meanwhile, RQ gives up and this worker
+        ends, as RQ wants it; once Redis is back, the run learns that it was no crash."""
+        HOLDER.renew()
+        try:
+            super().execute_job(job, queue)
+        except (RedisConnectionError, RedisTimeout, BusyLoadingError):
+            if self.horse_pid:
+                self.kill_horse()
+                self.wait_for_horse()
+            name, argument = job.func_name, str(job.args[0])
+            ledger = Ledger(self.connection)
+            run_id = argument if name == JOB_RUN else ""
+            if name == JOB_EVENT:
+                run_id = opened_for(ledger, argument)
+            if run_id:
+                excuse(ledger, run_id, owner_of(self.role), ENDING)
+            raise
 
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
         if self.horse_pid and self.get_state() == WorkerStatus.BUSY:
@@ -89,6 +116,17 @@ class Listener(Worker):
         super().main_work_horse(job, queue)
 
 
+def opened_for(ledger: Ledger, event: str) -> str:
+    """The run that an event opened, "" for none; waits for Redis."""
+    while True:
+        try:
+            return ledger.opened_by(event)
+        except Unavailable:
+            if ENDING.soon():
+                return ""
+            time.sleep(PAUSE)
+
+
 def listen(role: Role, connect: Callable[[], Redis]) -> None:
     """Work off this role's queue until told to stop."""
     redis = connect()
@@ -100,6 +138,6 @@ def listen(role: Role, connect: Callable[[], Redis]) -> None:
         job_monitoring_interval=10,
         maintenance_interval=30,
     )
-    worker.parent = os.getpid()
+    worker.parent, worker.role = os.getpid(), role
     listen_for(signal.SIGUSR1)  # before any work-horse, which inherits it
     worker.work(with_scheduler=False, logging_level="WARNING")

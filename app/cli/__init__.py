@@ -21,7 +21,7 @@ WORDS = {
     "watch": "follow one run as it happens",
     "cancel": "ask a run to end",
     "pause": "start no new run until `resume`",
-    "resume": "end a pause",
+    "resume": "end a pause; --new-ledger: go on with what Redis holds now",
     "doctor": "say what of a repository's fence and settings holds, fails or cannot be seen",
     "register": "register the App on GitHub from a page on this machine, in one click",
     "key": "make the keys that set-up needs",

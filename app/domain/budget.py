@@ -59,6 +59,7 @@ class Spend:
     card: str = ""
     sandbox_ms: int = 0
     active_ms: int = 0  # wall clock with a worker; waiting is not charged
+    broken: int = 0  # micro-dollars that the operator paid for broken replies; not in `dollars`
 
 
 NOTHING = Spend()

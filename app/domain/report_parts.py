@@ -177,15 +177,22 @@ def names(ids: list[str], sizes: Sizes) -> str:
 def spent(spend: Spend, limits: Limits | None) -> str:
     """Limits and spend in one line."""
     if limits is None:
-        return f"**Spent:** {dollars(spend.dollars)} · {_many(spend.calls, 'model call')}"
+        calls = _many(spend.calls, "model call")
+        return f"**Spent:** {dollars(spend.dollars)} · {calls}{_broken(spend)}"
     card = f" · rate card {code(spend.card, 40)}" if spend.card else ""
     return (
         f"**Spent:** {dollars(spend.dollars)} of {dollars(limits.dollars)}"
         f" · {spend.calls} of {limits.calls} model calls · {spend.turns} of {limits.turns} turns"
         f" · {spend.repairs} of {limits.repairs} repairs"
         f" · {seconds(spend.active_ms)} of {seconds(limits.wall * 1000)} work"
-        f" · {seconds(spend.sandbox_ms)} in the sandbox{card}"
+        f" · {seconds(spend.sandbox_ms)} in the sandbox{card}{_broken(spend)}"
     )
+
+
+def _broken(spend: Spend) -> str:
+    if not spend.broken:
+        return ""
+    return f" · {dollars(spend.broken)} spent on broken replies, not charged"
 
 
 def _many(count: int, noun: str) -> str:

@@ -137,10 +137,13 @@ return {'new', run, id == '' and run or id, '0', ''}
 )
 
 # KEYS: run row, due; ARGV: owner, lease in ms, grace in ms, newest schema, operation, run id.
+# A lease that ran out counts as a crash of its run, and `lapses` remembers whose it was (see
+# EXCUSE), unless the server was started again since: then it was the server that was away.
 CLAIM = (
     _NOW
     + """
-local names = {'v', 'lease', 'op', 'fence', 'crashes', 'rev', 'data', 'answer', 'cancel'}
+local names = {'v', 'lease', 'op', 'fence', 'crashes', 'rev', 'data', 'answer', 'cancel', 'owner',
+  'life', 'lapses'}
 local r = redis.call('HMGET', KEYS[1], unpack(names))
 if not r[1] then return {'missing'} end
 if tonumber(r[1]) > tonumber(ARGV[4]) then return {'newer', r[1]} end
@@ -148,14 +151,42 @@ local at, lease = now(), tonumber(r[2])
 if r[3] ~= ARGV[5] then
   if not redis.call('ZSCORE', KEYS[2], ARGV[6]) then return {'over'} end
   if lease > at then return {'held'} end
-  if lease > 0 then r[5] = text(r[5] + 1) end
+  local life = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or ''
+  local lapses = r[12] or ''
+  if lease > 0 and (not r[11] or r[11] == life) then
+    r[5] = text(r[5] + 1)
+    lapses = lapses .. '[' .. r[10] .. ']'
+  end
   r[4] = text(r[4] + 1)
   lease = at + tonumber(ARGV[2])
   redis.call('HSET', KEYS[1], 'fence', r[4], 'owner', ARGV[1], 'lease', text(lease),
-    'crashes', r[5], 'unclaimed', '0', 'op', ARGV[5], 'said', '')
+    'crashes', r[5], 'lapses', lapses, 'life', life, 'unclaimed', '0', 'op', ARGV[5], 'said', '')
   redis.call('ZADD', KEYS[2], text(lease + tonumber(ARGV[3])), ARGV[6])
 end
 return {'ok', r[4], r[6], r[5], r[7], text(lease), r[9] or '0', r[8] or ''}
+"""
+)
+
+# A worker that lost Redis lives and says so: what it holds is given back and due at once, and where
+# its lapse was counted as a crash already, it is one no more. KEYS: run row, due; ARGV: owner,
+# newest schema, run id. Safe to send twice.
+EXCUSE = (
+    _NOW
+    + """
+local r = redis.call('HMGET', KEYS[1], 'v', 'owner', 'lease', 'lapses', 'crashes')
+if not r[1] or tonumber(r[1]) > tonumber(ARGV[2]) then return 0 end
+if r[2] == ARGV[1] and tonumber(r[3]) > 0 then
+  redis.call('HSET', KEYS[1], 'lease', '0', 'owner', '')
+  if redis.call('ZSCORE', KEYS[2], ARGV[3]) then
+    redis.call('ZADD', KEYS[2], text(now()), ARGV[3])
+  end
+  return 1
+end
+local first, last = string.find(r[4] or '', '[' .. ARGV[1] .. ']', 1, true)
+if not first then return 0 end
+redis.call('HSET', KEYS[1], 'crashes', text(r[5] - 1),
+  'lapses', string.sub(r[4], 1, first - 1) .. string.sub(r[4], last + 1))
+return 1
 """
 )
 
@@ -171,7 +202,7 @@ if row[1] ~= ARGV[3] then return {'stale', row[1]} end
 local rev, at = text(row[1] + 1), now()
 redis.call('HSET', KEYS[1], 'v', ARGV[16], 'rev', rev, 'data', ARGV[4], 'state', ARGV[5],
   'role', ARGV[6], 'waiting', ARGV[7])
-if row[2] ~= ARGV[5] then redis.call('HSET', KEYS[1], 'crashes', '0') end
+if row[2] ~= ARGV[5] then redis.call('HSET', KEYS[1], 'crashes', '0', 'lapses', '') end
 if ARGV[7] == '' then redis.call('HDEL', KEYS[1], 'answer') end
 if ARGV[15] == '1' then redis.call('HDEL', KEYS[1], 'cancel') end
 if ARGV[8] ~= '0' and redis.call('HGET', KEYS[3], 'pull') == '0' then

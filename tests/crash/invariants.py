@@ -227,8 +227,9 @@ def _money(town: Town, ledger: Ledger, run: Run, wanted: Expected, told: Told) -
 
 def _charged(run: Run, kept: Sequence[JournalEntry]) -> Iterable[str]:
     journalled = sum(int(e.data["dollars"]) for e in kept)
-    if run.spend.dollars != journalled:
-        yield f"I4: {run.spend.dollars} are charged, {journalled} journalled"
+    broken = sum(int(e.data["dollars"]) for e in kept if not e.data.get("charged", True))
+    if (run.spend.dollars, run.spend.broken) != (journalled - broken, broken):
+        yield f"I4: {run.spend.dollars} are charged, {journalled - broken} journalled"
 
 
 def _turns(run: Run, kept: Sequence[JournalEntry], wanted: Expected) -> Iterable[str]:

@@ -56,6 +56,7 @@ class Town:
         self.boxes.reset()
         with self.redis.client() as client:
             client.flushall()
+        (self.folder / "ledger.json").unlink(missing_ok=True)  # or the desk would refuse
 
     def repository(self) -> tuple[str, Repository]:
         """A new repository with the fixture's files, installed; its full name and the value."""

@@ -119,13 +119,15 @@ def test_cancel_ends_a_run_wherever_it_is(town: Town, where: str) -> None:
     assert took < SECONDS, f"it took {took:.1f} s"
     assert ended.halt is not None and ended.halt.reason is Reason.CANCELLED
     assert town.up.containers(run.id) == []
-    assert town.up.hub.pulls(name) == []
+    opened = town.up.hub.pulls(name)  # what was opened before the word came stays, and is named
+    assert len(opened) <= (where == "the desk publishes")
 
     shown = {label["name"] for label in town.up.hub.issue(name, number)["labels"]}
     assert "agent:running" not in shown and place.label in shown
     texts = [str(one["body"]) for one in town.up.hub.comments(name, number)]
     (ending,) = [text for text in texts if f"patchwarrant:ending:{run.id}" in text]
     assert "cancelled" in ending
+    assert all(f"#{pull['number']}" in ending for pull in opened), ending
     if place.work:
         assert "+    return a + b" in ending
     (status,) = [text for text in texts if "patchwarrant:status" in text]

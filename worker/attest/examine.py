@@ -219,7 +219,8 @@ def whole(signed: Signed, bundle: Bundle) -> Finding:
         () if bundle.run == run else (f"It names the run {bundle.run!r}, signed is {run!r}.",),
     )
     found = (named, _parts(signed, bundle), _journal(signed, bundle), _records(bundle))
-    worst = Holds.FAILS if any(one.standing is Holds.FAILS for one in found) else Holds.HOLDS
+    standings = {one.standing for one in found}
+    worst = next((one for one in (Holds.FAILS, Holds.UNKNOWN) if one in standings), Holds.HOLDS)
     return Finding("Every part of the bundle is what was signed", worst, parts=found)
 
 
@@ -274,9 +275,15 @@ def _records(bundle: Bundle) -> Finding:
         link = known.get(name)
         if link is None or link.kind != "check" or link.sha256 != digest(data):
             faults.append(f"The record {name} ({data.get('check')!r}) is not the journal's.")
+    names = [name for name, _ in bundle.records]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    faults += [f"The record {name} is there more than once." for name in twice]
     checks = sum(link.kind == "check" for link in bundle.journal)
     if bundle.records and len(bundle.records) != checks:
         faults.append(f"There are {len(bundle.records)} records of {checks} checks that ran.")
+    if checks and not bundle.records:  # left out where they would be too many, or by somebody
+        said = f"The records of {checks} checks that ran are not in the bundle."
+        return Finding(claim, Holds.UNKNOWN, (said,))
     return _said(claim, faults)
 
 

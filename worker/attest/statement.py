@@ -311,6 +311,7 @@ def _spend(run: Run) -> dict[str, Any]:
         "repairs": spend.repairs,
         "tryOuts": spend.try_outs,
         "microDollars": spend.dollars,
+        "brokenMicroDollars": spend.broken,
         "rateCard": spend.card,
         "inputTokens": spend.usage.total_input,
         "outputTokens": spend.usage.output,

@@ -60,12 +60,14 @@ from worker.desk.stages.vouch import vouch
 from worker.desk.stuck import Stuck
 from worker.desk.tokens import Tokens, answer
 from worker.keeping import every, keep, lead
+from worker.lapse import owner_of
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.store import retention
 from worker.store.approvals import Approvals
 from worker.store.caps import Caps
 from worker.store.connect import connect
+from worker.store.epoch import Epoch, OtherLedger
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
 from worker.store.pacing import Pacing
@@ -159,14 +161,18 @@ class Desk:
             crew=self.crew,
             wake=self.wake,
             clock=time.monotonic,
-            owner=f"desk-{secrets.token_hex(6)}",
+            owner=owner_of(Role.DESK),
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )
 
+    def epoch(self) -> Epoch:
+        return Epoch(self.ledger.calls, self.held.signing_key.parent / "ledger.json")
+
     def carry(self, run_id: str) -> None:
         """Carry a run; where it ended, the review comments that waited for it have their turn, and
         where it published something, its approval is looked at."""
+        self.epoch().look()
         self.carrier().carry(run_id)
         run = self.ledger.run(run_id)
         if run is not None and run.state in ENDS and run.explained:
@@ -184,6 +190,7 @@ class Desk:
         Events of one issue are handled one after the other, in the order in which they came: two
         answers at the same moment would not see each other.
         """
+        self.epoch().look()
         event = self.ledger.event(key)
         if event is None:
             return
@@ -303,6 +310,10 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
         sys.stderr.write(f"patchwarrant desk: {problem}\n")
         return 2
     Ledger(connect(held.redis_url)).check_server()
+    try:
+        _desk(held, key).epoch().look()
+    except OtherLedger as other:  # asked again before each job, so that the word needs no restart
+        sys.stderr.write(f"patchwarrant desk: {other}\n")
     gc.collect()
     gc.freeze()  # what is imported by now stays shared between the forked workers
     bodies: dict[str, Callable[[], None]] = {
@@ -377,8 +388,11 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         """Review comments that waited for a run which ended."""
         desk.next_turn.sweep()
 
+    def epoch(_ledger: Ledger, _bell: Bell) -> None:
+        desk.epoch().bump()
+
     tidy = every(TIDY, past)
-    keep(Role.DESK, partial(connect, held.redis_url), unheard, leftovers, turns, tidy)
+    keep(Role.DESK, partial(connect, held.redis_url), epoch, unheard, leftovers, turns, tidy)
 
 
 def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
@@ -418,6 +432,9 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
 
     removed = Removed(desk.ledger, desk.app)
 
+    def epoch(_ledger: Ledger, _bell: Bell) -> None:
+        desk.epoch().look()
+
     def erased(_ledger: Ledger, _bell: Bell) -> None:
         removed()
 
@@ -427,7 +444,7 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     def overdue(_ledger: Ledger, _bell: Bell) -> None:
         survey()
 
-    passes = [every(held.sweep_seconds, erased), every(held.survey_seconds, overdue)]
+    passes = [epoch, every(held.sweep_seconds, erased), every(held.survey_seconds, overdue)]
     if held.intake == "webhook":
         passes.append(every(held.sweep_seconds, missed))
     lead(f"{Role.DESK}-sweeper", partial(connect, held.redis_url), *passes)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.domain.budget import Limits
 from app.domain.contract import Contract, Request
 from app.domain.edit import Delta
+from app.domain.errors import Halt
 from app.domain.event import Person
 from app.domain.event import Repository as Named
 from app.domain.ports import Objects
@@ -49,6 +50,17 @@ def ranged(repository: Repository, words: str) -> Range:
         raise NotFound(f"Nothing lies between {name} and {head[:12]}: name another range.")
     short = name.removeprefix("refs/heads/").removeprefix("refs/remotes/")
     return Range(base, head, repository.tree_of(base), repository.tree_of(head), short, notes)
+
+
+def valid(objects: Objects, found: Range) -> None:
+    """Raise `Halt` for a tree of either side that no check could be given; it says which."""
+    objects.validate(found.base_tree)
+    try:
+        objects.validate(found.tree)
+    except Halt as halt:
+        one = halt.record
+        said = one.message.replace("The base commit", f"The head {found.head[:12]}", 1)
+        raise Halt(one.reason, said, "Change it in a further commit.", one.details) from halt
 
 
 def run_of(

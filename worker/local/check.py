@@ -26,7 +26,8 @@ from app.domain.check import Check, CheckResult
 from app.domain.edit import Delta
 from app.domain.errors import Fault, Halt, Park
 from app.domain.evidence import Result
-from app.domain.repo_config import ConfigError
+from app.domain.ports import Objects
+from app.domain.repo_config import ConfigError, RepoConfig
 from app.domain.report import Facts
 from app.domain.run import Run
 from app.domain.state import State
@@ -36,14 +37,15 @@ from worker.attest.attestation import statements
 from worker.attest.signing import PAYLOAD_TYPE, KeyUnusable, Signer
 from worker.config_file import config_of, workflow_of
 from worker.local import table
-from worker.local.candidate import Range, ranged, run_of
+from worker.local.candidate import Range, ranged, run_of, valid
 from worker.local.hold import MemoryHold
 from worker.local.repository import NotFound, Repository
 from worker.local.sandbox import sandbox
 from worker.page import page
 from worker.runner.boxes import SandboxClient
+from worker.runner.checks.environment import InEnvironment
 from worker.runner.checks.run import Certifier
-from worker.runner.stages.check_kit import CheckKit
+from worker.runner.stages.check_kit import Certify, CheckKit
 from worker.runner.stages.gate import gate
 from worker.runner.stages.prepare import prepare
 from worker.runner.stages.verify import verify
@@ -55,7 +57,7 @@ PASSED, NOT_PASSED, NOT_DONE = 0, 1, 2
 class Told:
     """`Certify` that says on the console what runs and what came of it."""
 
-    certify: Certifier
+    certify: Certify
     console: Console
 
     def __call__(
@@ -99,16 +101,33 @@ def main(door: settings.Door, arguments: list[str]) -> int:
         return NOT_DONE
     console.print()
     console.print(table.report(run, deltas))
-    written = _written(run, found, hold, signer, Path(asked.bundle or _kept(repository, found)))
+    kept = Path(asked.bundle or _kept(repository, found))
+    wanted = [(kept, _bundled(run, found, hold, signer))]
     if asked.markdown:
-        Path(asked.markdown).write_text(_shown(run, found, deltas), encoding="utf-8")
+        wanted.append((Path(asked.markdown), _shown(run, found, deltas).encode()))
     if asked.page:
-        Path(asked.page).write_text(page(run, _facts(run, found, deltas)), encoding="utf-8")
+        wanted.append((Path(asked.page), page(run, _facts(run, found, deltas)).encode()))
+    faults = [fault for path, data in wanted if (fault := _unwritten(path, data))]
+    for fault in faults:
+        console.print(table.plain(fault, "red", 600), soft_wrap=True)
     signed = f"signed by {signer.key_id}" if signer else "not signed: give --key FILE to sign it"
-    console.print(table.plain(f"evidence: {written}", "dim", 600), soft_wrap=True)
-    console.print(table.plain(f"          {signed}", "dim", 600), soft_wrap=True)
+    if not any(fault.startswith(f"{kept} ") for fault in faults):
+        console.print(table.plain(f"evidence: {kept}", "dim", 600), soft_wrap=True)
+        console.print(table.plain(f"          {signed}", "dim", 600), soft_wrap=True)
+    if faults:
+        return NOT_DONE
     passed = run.verdict is not None and run.verdict.result is Result.PASSED
     return PASSED if passed else NOT_PASSED
+
+
+def _unwritten(path: Path, data: bytes) -> str:
+    """Write a file; why it could not be, "" where it was. The others are written all the same."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        return f"{path} could not be written: {error.strerror}. The verdict above stands."
+    return ""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,14 +160,14 @@ def _judged(
 ) -> tuple[Run, tuple[Delta, ...], MemoryHold]:
     now = time.time_ns() // 1_000_000
     objects = repository.store(place / "objects.git")
-    objects.validate(found.tree)
+    valid(objects, found)
     hold = MemoryHold(now)
     run, deltas = run_of(found, repository, objects, config_of, getpass.getuser(), now)
     kit = CheckKit(
         hold=hold,
         objects=objects,
         sandbox=client,
-        certify=Told(Certifier(hold, objects, client), console),
+        certify=Told(_certify(hold, objects, client, run), console),
         fetch=lambda _run: nullcontext(("", "")),
         config_of=config_of,
         workflow_of=workflow_of,
@@ -162,6 +181,12 @@ def _judged(
     while run.state in stages:
         run = stages[run.state](run)
     return run, deltas, hold
+
+
+def _certify(hold: MemoryHold, objects: Objects, client: SandboxClient, run: Run) -> Certify:
+    """As a runner's: what a change's own dependencies need is not run in the base's environment."""
+    config = run.contract.config if run.contract else RepoConfig()
+    return InEnvironment(hold, objects, client, config, Certifier(hold, objects, client))
 
 
 def _headline(repository: Repository, found: Range, run: Run) -> Any:
@@ -184,13 +209,11 @@ def _kept(repository: Repository, found: Range) -> Path:
     return repository.folder / "patchwarrant" / f"{found.head}.json"
 
 
-def _written(run: Run, found: Range, hold: MemoryHold, signer: Signer | None, path: Path) -> Path:
+def _bundled(run: Run, found: Range, hold: MemoryHold, signer: Signer | None) -> bytes:
     entries = hold.entries()
     made = statements(run, found.head, entries)
     envelopes = [signer.sign(one) if signer else _unsigned(one) for one in made]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(bundle.make(run, envelopes, entries))
-    return path
+    return bundle.make(run, envelopes, entries)
 
 
 def _unsigned(statement: bytes) -> dict[str, Any]:

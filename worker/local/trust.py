@@ -29,6 +29,10 @@ CLAIM = "There is a key to trust that is not the service's word"
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
+class NoKey(ValueError):
+    """The reader's own file holds no key, which says nothing about the evidence."""
+
+
 @dataclass(frozen=True)
 class Root:
     """The key, and the finding that says where it is from."""

@@ -46,7 +46,7 @@ def main(door: settings.Door, arguments: list[str]) -> int:
         with ExitStack() as exits:
             repository = Repository(Path(asked.repo)) if asked.repo else None
             shown = _shown(asked, held, repository, exits)
-            root = trust.of_file(Path(asked.key)) if asked.key else trust.of_base(shown)
+            root = _root(asked.key, shown)
 
             def again(signed: Signed, found: Evidence) -> Finding:
                 return rerun(signed, found, repository, held, door.environment, console)
@@ -54,7 +54,7 @@ def main(door: settings.Door, arguments: list[str]) -> int:
             findings, signed = examined(shown, root, again if asked.rerun else None)
     except (NotABundle, NotVerified) as wrong:
         return _ended(console, asked.json, str(wrong), FAILS)
-    except (NotFound, Away, OSError, Fault, Halt, Park) as problem:
+    except (trust.NoKey, NotFound, Away, OSError, Fault, Halt, Park) as problem:
         return _ended(console, asked.json, str(problem), UNKNOWN)
     code = exit_code(findings)
     if asked.json:
@@ -141,6 +141,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rerun", action="store_true", help="run the checks again, and compare")
     parser.add_argument("--json", action="store_true", help="findings as one JSON object")
     return parser
+
+
+def _root(key: str, shown: Evidence) -> trust.Root:
+    if not key:
+        return trust.of_base(shown)
+    try:
+        return trust.of_file(Path(key))
+    except NotVerified as wrong:  # the reader's file, not the evidence
+        raise trust.NoKey(f"{key}: {wrong}") from None
 
 
 def _shown(

@@ -26,6 +26,7 @@ from worker import jobs, logs, settings
 from worker.carry import Carrier, Crew, Stage
 from worker.config_file import config_of, workflow_of
 from worker.keeping import keep
+from worker.lapse import owner_of
 from worker.processes import supervise
 from worker.queue import Bell, listen
 from worker.runner.agent.kit import Found, Kit, Search
@@ -166,7 +167,7 @@ class Runner:
             crew=self.crew,
             wake=self._wake,
             clock=time.monotonic,
-            owner=f"runner-{secrets.token_hex(6)}",
+            owner=owner_of(Role.RUNNER),
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
         )

@@ -81,6 +81,10 @@ class Ledger(Exchange):
         words = (record.EVENTS_OPEN, "-inf", newest, "LIMIT", 0, limit)
         return [key.decode() for key in self.calls.command("ZRANGEBYSCORE", *words)]
 
+    def opened_by(self, key: str) -> str:
+        """The run that an event opened, "" for none."""
+        return (self._fields(record.event_key(key), "run")[0] or b"").decode()
+
     def event_done(self, key: str, outcome: str) -> None:
         """Nobody needs to handle this event again; the first outcome stays."""
         keys = (record.event_key(key), record.EVENTS_OPEN)
@@ -208,6 +212,12 @@ class Ledger(Exchange):
             cancelled=cancel == b"1",
             answer=reply.decode(),
         )
+
+    def excuse(self, run_id: str, owner: str) -> bool:
+        """`owner` lost Redis and lives to say so: its lease is given back, or its lapse counts as a
+        crash no more. False where neither was there."""
+        keys = (record.run_key(run_id), record.DUE)
+        return bool(self.calls.script(scripts.EXCUSE, keys, (owner, record.SCHEMA, run_id)))
 
     def save(
         self, lease: Lease, run: Run, *, due_ms: int | None = None, release: bool = False

@@ -15,8 +15,9 @@ class Lease:
     """The right to work on one run until `until` (Redis ms), told by `fence`.
 
     `rev` is the row's revision for the next save. `crashes` counts claims that found a lease which
-    its worker never gave back, since the run's state last changed. `cancelled`: a person asked for
-    the end. `answer` is the key of the event that answered the run's questions, "" without one.
+    its worker never gave back, since the run's state last changed; a worker that is back, or a
+    Redis that was started again, is none. `cancelled`: a person asked for the end. `answer` is the
+    key of the event that answered the run's questions, "" without one.
     """
 
     run: Run

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.worker.local.world import AFTER, Scene, commit, git, scene
+from tests.worker.local.world import AFTER, CONFIG, Scene, commit, git, scene
 from tests.worker.sandbox.running import Service, running
 from worker import settings
 from worker.attest import bundle
@@ -176,3 +177,53 @@ def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(
     for told in ("U+202E", "outside the repository", "100644 → 100755", "a secret: AWS access"):
         assert told in words and told in signed.encode().decode("unicode_escape", "replace"), told
     assert "it touches protected paths .github/workflows/ci.yml" in words
+
+
+def test_a_rerun_sets_up_again_or_says_that_it_cannot(
+    tmp_path: Path, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the check needs is made by set-up alone; where that is refused, nothing is held
+    against the evidence."""
+    checks = 'checks: [{name: made, run: "test -e /opt/made && grep -q a.+.b calc.py"}]\n'
+    made = scene(tmp_path, f'setup: {{run: ["touch /opt/made"]}}\n{checks}')
+    key, public, kept = (tmp_path / name for name in ("key.pem", "public.pem", "kept.json"))
+    public.write_text(Signer.load(key).public_pem)
+    words = ["--repo", str(made.place), "--bundle", str(kept), "--key", str(key)]
+    assert run(running, "main..fix", *words) == 0, said(capsys)
+    door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
+    again = [str(kept), "--repo", str(made.place), "--key", str(public), "--rerun"]
+    assert verify.main(door, again) == 0, said(capsys)
+    assert "✔ The checks, run again here, say the same" in said(capsys)
+
+
+def test_an_environment_that_cannot_be_had_is_held_against_nobody(
+    tmp_path: Path, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = scene(tmp_path, CONFIG + "image: nowhere.invalid/none:1\n")
+    door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
+    assert verify.main(door, [str(made.file), "--repo", str(made.place), "--rerun"]) == 2
+    assert "They cannot be run here" in said(capsys)
+
+
+def test_files_that_cannot_be_written_do_not_lose_the_verdict(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = made.place.parent / "file"
+    file.write_text("")
+    page = made.place.parent / "page.html"
+    odd = ["--bundle", str(file / "b.json"), "--markdown", str(file / "m.md"), "--page", str(page)]
+    assert run(running, "main..fix", "--repo", str(made.place), *odd) == 2
+    words = said(capsys)
+    assert "PASSED" in words and page.is_file()
+    assert words.count("could not be written:") == 2 == words.count("The verdict above stands.")
+    assert "evidence: " not in words
+
+
+def test_a_name_that_cannot_be_kept_is_said_of_the_head(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(os.fsdecode(os.fsencode(made.place) + b"/odd\xff.txt")).write_text("x")
+    head = commit(made.place, {}, "Odd")
+    assert run(running, "main..fix", "--repo", str(made.place)) == 2
+    words = said(capsys)
+    assert f"The head {head[:12]}" in words and "base commit" not in words

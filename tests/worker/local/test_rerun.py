@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from app.domain.check import CheckResult, Counts, Standing
+from app.domain.evidence import Holds
 from tests.app.domain.report_world import check, result
 from tests.worker.local.world import SIGNER, Scene, scene
 from worker.attest import examine
 from worker.attest.examine import Signed
 from worker.attest.verify import public_key
-from worker.local import evidence
+from worker.local import evidence, table
 from worker.local.evidence import Evidence
-from worker.local.rerun import Again, _difference, again
+from worker.local.rerun import Again, Ground, _compared, _difference, again
 
 
 @pytest.fixture
@@ -94,8 +95,28 @@ def test_a_check_without_a_result_is_not_repeated(made: Scene) -> None:
 )
 def test_exit_code_and_tests_are_compared(here: CheckResult, words: str) -> None:
     signed = {"exitCode": 0, "counts": {"passed": 6, "failed": 0, "skipped": 0}}
-    said = _difference(Again(check(), signed), here)
+    said = _difference(check(), signed, here)
     assert words in said
     assert bool(said) is bool(words)
     if said:
         assert "signed was exit 0, 6 passed, 0 failed, 0 skipped" in said
+
+
+def compared(base_exit: int, image: str = "elsewhere") -> Any:
+    """What is said where the change fails here and passed there; the base ended with 1 there."""
+    counts = {"passed": 6, "failed": 0, "skipped": 0}
+    one = Again(check(), {"exitCode": 0, "counts": counts}, {"exitCode": 1, "counts": counts})
+
+    def certify(_run: str, _phase: str, _check: Any, tree: str, _image: str) -> CheckResult:
+        return replace(result(tree), exit_code=base_exit if tree == "base" else 1)
+
+    signed = Signed("head", "c" * 40, {"configuration": {"image": "there"}}, {})
+    return _compared(signed, [one], (), Ground(certify, image, "base"), table.console())
+
+
+def test_a_difference_is_held_against_the_evidence_where_the_environment_is_the_same() -> None:
+    assert compared(1).standing is Holds.FAILS  # the base says what was signed of it
+    assert compared(9, "there").standing is Holds.FAILS  # the very image
+    found = compared(9)
+    assert found.standing is Holds.UNKNOWN
+    assert "differs on the base, too: another environment." in " ".join(found.exhibits)

@@ -200,6 +200,10 @@ def touch(data: bytes, change: Any) -> bytes:
         (lambda b: b["journal"].reverse(), "changed, moved or replaced"),
         (lambda b: b["journal"][1].__setitem__(2, "0" * 64), "changed, moved or replaced"),
         (lambda b: b["records"].pop(), "1 records of 2 checks"),
+        (
+            lambda b: b["records"].__setitem__(1, b["records"][0]),
+            "The record 2-0 is there more than once",
+        ),
         (lambda b: b["records"][0][1].update(phase="verify"), "The record 2-0 ('tests')"),
         (lambda b: b.update(run="another"), "names the run 'another'"),
         (lambda b: b["envelopes"].pop(), "1 signed statements, not 2"),
@@ -212,6 +216,24 @@ def test_every_part_says_itself_that_it_was_touched(made: Scene, change: Any, wh
     code, said_there = outcome(touch(made.file.read_bytes(), change), made, Repository(made.place))
     assert where in said_there
     assert code == (1 if where else 0)
+
+
+def test_records_that_were_taken_out_are_said_to_be_missing(
+    made: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.file.write_bytes(touch(made.file.read_bytes(), lambda b: b.update(records=[])))
+    assert run(str(made.file), "--repo", str(made.place)) == 2
+    assert "The records of 2 checks that ran are not in the bundle." in said(capsys)
+
+
+def test_a_file_that_is_no_key_says_nothing_about_the_evidence(
+    made: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in ("not a key", "ed25519:AAAA"):
+        path = made.place.parent / "odd.pem"
+        path.write_text(text)
+        assert run(str(made.file), "--repo", str(made.place), "--key", str(path)) == 2
+        assert "odd.pem" in said(capsys)
 
 
 def test_two_good_statements_about_different_things_are_no_pair(made: Scene) -> None:

@@ -184,17 +184,18 @@ class Loop:
             reply = kit.model.reply(request, kit.hold.look)
         except Unavailable as away:
             usage = away.usage if isinstance(away, Unfinished) else Usage()
-            self._broken(usage, str(away))
+            self._broken(usage, str(away), charged=False)
             seconds = min(max(away.retry_after or PARK_DEFAULT, PARK_SECONDS[0]), PARK_SECONDS[1])
             raise Park(Waiting.MODEL, seconds, str(away)) from away
         except Refused as no:
-            self._broken(Usage(), str(no))
+            kit.hold.settle(0)
             self._refused(no)
         except Handover:  # our own doing: the operator's account, none of the run's budget
             kit.hold.settle(cost(kit.rate, Usage(input=tokens)))
             raise
         except Halt:  # a person cancelled: the provider has read the request by now
-            self._broken(Usage(input=tokens), "cancelled while the reply came in; estimated")
+            why = "cancelled while the reply came in; estimated"
+            self._broken(Usage(input=tokens), why, charged=True)
             raise
         else:
             self._replied(reply)
@@ -205,11 +206,12 @@ class Loop:
         said = {"content": reply.content, "stop_reason": reply.stop_reason, "id": reply.id}
         self._take(self._kit.hold.paid(dollars, {**self._paid(reply.usage, dollars), **said}))
 
-    def _broken(self, usage: Usage, why: str) -> None:
-        """Charge what a call without a reply has cost; nothing of it is used."""
+    def _broken(self, usage: Usage, why: str, *, charged: bool) -> None:
+        """Journal what a call without a reply has cost; nothing of it is used. The operator's
+        account of the day has it in any case, the run's budget only what a person caused."""
         dollars = cost(self._kit.rate, usage)
         if dollars:
-            failed = {**self._paid(usage, dollars), "failed": why}
+            failed = {**self._paid(usage, dollars), "failed": why, "charged": charged}
             self._take(self._kit.hold.paid(dollars, failed))
         else:
             self._kit.hold.settle(0)

@@ -29,6 +29,7 @@ class Tally:
     turns: int = 0
     try_outs: int = 0
     dollars: int = 0
+    broken: int = 0  # micro-dollars of broken replies, not charged
     usage: Usage = NO_USAGE
     plan: Plan | None = None
     candidate: Candidate | None = None
@@ -47,6 +48,7 @@ class Tally:
             turns=self.turns,
             try_outs=self.try_outs,
             dollars=self.dollars,
+            broken=self.broken,
             usage=self.usage,
             card=card,
             active_ms=max(run.spend.active_ms, self.before_ms),
@@ -82,6 +84,8 @@ def plus(tally: Tally, entry: JournalEntry) -> Tally:
     if "conversation" not in data:
         return tally
     tally = replace(tally, seen_ms=max(tally.seen_ms, entry.ms))
+    if entry.kind is Kept.MODEL and not data.get("charged", True):
+        return replace(tally, broken=tally.broken + data["dollars"])
     if entry.kind is Kept.MODEL:
         return replace(
             tally,

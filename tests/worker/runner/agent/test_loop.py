@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.budget import Usage
+from app.domain.budget import Limits, Usage
 from app.domain.errors import Fenced, Halt, Park, Refused, Stop, Unavailable, Waiting
 from app.domain.ports import Reply, Request, Unfinished
 from app.domain.record import Kept
+from app.domain.report_parts import spent
 from app.domain.run import Run
 from app.domain.state import State
 from tests.fakes.model import Made, ScriptedModel, reply
@@ -231,14 +232,29 @@ def test_a_provider_that_is_away_parks_the_run_and_costs_nothing(w: World) -> No
     assert w.hold.spent > before
 
 
-def test_a_broken_paid_call_is_charged_though_nothing_of_it_is_used(w: World) -> None:
+def test_a_broken_reply_is_shown_and_never_charged_to_the_run(w: World) -> None:
     lost = Unfinished("cut", None, Usage(input=1_000_000, output=0))
     model = ScriptedModel([FIX], faults={2: lost})
     with pytest.raises(Park):
         carried(w.run(), w.kit(model))
     run = carried(w.run(), w.kit(model))
     assert run.spend.calls == 6
-    assert run.spend.dollars == w.hold.spent == 2_000_000 + 6 * 3_000
+    assert (run.spend.dollars, run.spend.broken) == (6 * 3_000, 2_000_000)
+    assert w.hold.spent == 2_000_000 + 6 * 3_000  # the operator's account of the day
+    assert run.spend.usage.total_input < 1_000_000
+    assert "$2.00 spent on broken replies, not charged" in spent(run.spend, None)
+    assert "$2.00 spent on broken replies, not charged" in spent(run.spend, Limits())
+
+
+def test_broken_replies_that_cost_more_than_the_budget_do_not_end_the_run(w: World) -> None:
+    lost = Unfinished("cut", None, Usage(input=1_000_000, output=0))
+    model = ScriptedModel([FIX], faults={2: lost, 3: lost, 4: lost})
+    for _ in range(3):
+        with pytest.raises(Park):
+            carried(w.run(), w.kit(model))
+    run = carried(w.run(), w.kit(model))
+    assert run.spend.broken == 6_000_000 > Limits().dollars
+    assert run.spend.dollars == 6 * 3_000
 
 
 @pytest.mark.parametrize(
