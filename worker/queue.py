@@ -43,14 +43,18 @@ class Bell:
             for role, name in QUEUES.items()
         }
 
-    def ring(self, role: Role, job: str, argument: str, job_id: str) -> None:
-        """Enqueue `job(argument)` for `role` under an id made of letters, digits, `-` and `_`."""
+    def ring(
+        self, role: Role, job: str, argument: str, job_id: str, *, first: bool = False
+    ) -> None:
+        """Enqueue `job(argument)` for `role` under an id made of letters, digits, `-` and `_`;
+        `first` before everything that waits already, for what keeps another worker waiting."""
         try:
             self.queues[role].enqueue(
                 job,
                 argument,
                 job_id=job_name(job_id),
                 unique=True,
+                at_front=first,
                 result_ttl=0,
                 failure_ttl=FAILURE_SECONDS,
                 job_timeout=JOB_SECONDS,

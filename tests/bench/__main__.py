@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 
 from rich.console import Console
@@ -16,6 +18,7 @@ MODULES = {
     "loop": "tests.bench.loop",
     "evidence": "tests.bench.evidence",
     "reaction": "tests.bench.reaction",
+    "soak": "tests.bench.soak",
 }
 # What each figure means, for the reader of the table.
 MEANING = {
@@ -44,24 +47,43 @@ MEANING = {
     "command_overhead_ms": "an in-between check's milliseconds over fork and exec",
     "tree_1000_vs_tar": "sending 1,000 files over `tar | docker exec tar`",
     "parallel_20_failures": "checks of 20 at once that did not pass",
+    "runs": "runs that ended and said so, one an issue",
+    "lost": "issues whose run never ended",
+    "duplicates": "second runs, pull requests and branches of an issue",
+    "broken_invariants": "what does not hold after it, by the crash tests' checker",
+    "kills": "kill -9 of a process meanwhile",
+    "repeated_requests": "requests to the model beyond the recorded replies",
+    "orphan_tokens": "tokens that nobody knew when their minter died; GitHub ends them in an hour",
+    "seconds": "from the first label to the last ending",
+    "reaction_p50_s": "the median of the same",
+    "reaction_max_s": "the longest of the same",
     "reaction_p95_s": "seconds from a command's comment to its reaction, runner busy",
 }
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument("name", choices=sorted(MODULES))
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    parser.add_argument("--quick", action="store_true", help="soak: 50 issues instead of 1,000")
+    parser.add_argument("--issues", type=int, help="soak: how many issues")
+    parser.add_argument("--seed", type=int, default=1, help="soak: of the order and the kills")
     wanted = parser.parse_args()
-    run: Callable[[], dict[str, float]] = import_module(MODULES[wanted.name]).run
+    module = import_module(MODULES[wanted.name])
+    run: Callable[[], dict[str, float]] = module.run
+    if wanted.name == "soak":
+        issues = wanted.issues or (module.QUICK if wanted.quick else module.WHOLE)
+        run = partial(module.run, issues, wanted.seed)
     figures = run()
+    bad = wanted.name == "soak" and module.failed(figures)
     if wanted.json:
         print(json.dumps({"bench": wanted.name, "figures": figures}))
-        return
+        return int(bad)
     table = Table("figure", "value", "meaning", box=None)
     for name, value in figures.items():
         table.add_row(name, shown(value), MEANING[name])
     Console().print(table)
+    return int(bad)
 
 
 def shown(value: float) -> str:
@@ -70,4 +92,4 @@ def shown(value: float) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

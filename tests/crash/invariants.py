@@ -11,13 +11,13 @@ not be. Beside them: the journal's chain is whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from app.domain.evidence import Result
-from app.domain.record import Kept
+from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from app.domain.state import ENDS, State
 from tests.crash.town import Town
@@ -86,29 +86,55 @@ def broken(town: Town, name: str, wanted: Expected, told: Told, log: Path) -> li
     run = runs[0]
     if told.quarantined:
         wanted = replace(wanted, state=run.state, result=None, reason="quarantined", tree="")
-    found = [*_ended(ledger, run, wanted)]
-    if not found:
-        found += _github(town, name, run, wanted, told)
-        found += _evidence(town, ledger, run)
+    found = _of_run(town, name, run, wanted, told)
+    found += _still_open(ledger)
     found += _money(town, ledger, run, wanted, told)
-    found += _leftovers(town, ledger, run, told)
-    found += _secrets(town, log)
+    found += _leftovers(town, run, told)
+    found += secrets_shown(town, log)
+    return found
+
+
+def broken_run(town: Town, name: str, run: Run, wanted: Expected) -> list[str]:
+    """What does not hold of one run among many: other issues of the repository have their own.
+
+    `wanted.dollars` are no matter here: the model is paid by the length of what it is told."""
+    found = _of_run(town, name, run, wanted, Told(), shared=True)
+    kept = [e for e in town.ledger.journal(run.id) if e.kind is Kept.MODEL]
+    return [*found, *_charged(run, kept), *_turns(run, kept, wanted)]
+
+
+def _of_run(
+    town: Town, name: str, run: Run, wanted: Expected, told: Told, shared: bool = False
+) -> list[str]:
+    ledger = town.ledger
+    found = [*_ended(run, wanted)]
+    if not found:
+        found += _github(town, name, run, wanted, told, shared)
+        found += _evidence(town, ledger, run)
+    row = ledger.row(run.id)
+    if row is not None and (row.lease or row.owner):
+        found.append(f"I5: the lease is still {row.owner}'s")
     fault = ledger.journal_fault(run.id)
     return [*found, f"journal: {fault}"] if fault else found
 
 
-def _ended(ledger: Ledger, run: Run, wanted: Expected) -> Iterable[str]:
+def _still_open(ledger: Ledger) -> Iterable[str]:
+    if ledger.runs_without_end():
+        yield "I1: a run has not ended"
+    if ledger.unhandled_events(1):
+        yield "I1: an event has no outcome"
+
+
+def _ended(run: Run, wanted: Expected) -> Iterable[str]:
     reason = str(run.halt.reason) if run.halt else ""
     result = run.verdict.result if run.verdict else None
-    if run.state not in ENDS or not run.explained or ledger.runs_without_end():
+    if run.state not in ENDS or not run.explained:
         yield f"I1: the run has not ended: {run.state}, explained {run.explained}, {run.wait}"
     elif (run.state, reason) != (wanted.state, wanted.reason):
         yield f"I1: it ended {run.state} ({run.halt}), not {wanted.state} ({wanted.reason})"
     elif wanted.result is not None and result is not wanted.result:
         wall = run.verdict.wall if run.verdict else ""
         yield f"I1: its verdict is {result} ({wall}), not {wanted.result}"
-    if ledger.unhandled_events(1):
-        yield "I1: an event has no outcome"
 
 
 def _others(town: Town, name: str) -> int:
@@ -116,10 +142,15 @@ def _others(town: Town, name: str) -> int:
     return sum(not pull["user"]["login"].endswith("[bot]") for pull in town.hub.pulls(name))
 
 
-def _github(town: Town, name: str, run: Run, wanted: Expected, told: Told) -> Iterable[str]:
+def _github(
+    town: Town, name: str, run: Run, wanted: Expected, told: Told, shared: bool
+) -> Iterable[str]:
     hub = town.hub
+    mine = f"agent/issue-{run.issue}-" if shared else "agent/"
     pulls = [one for one in hub.pulls(name) if one["user"]["login"].endswith("[bot]")]
-    refs = {ref: sha for ref, sha in hub.refs(name).items() if "agent/" in ref}
+    if shared:
+        pulls = [one for one in pulls if mine in one["head"]["ref"]]
+    refs = {ref: sha for ref, sha in hub.refs(name).items() if mine in ref}
     if told.quarantined:
         if len(pulls) > 1 or len(refs) > 1:
             yield f"I2: {len(pulls)} pull requests, {len(refs)} branches"
@@ -178,11 +209,9 @@ def _tree(town: Town, name: str, commit: str) -> str:
 
 def _money(town: Town, ledger: Ledger, run: Run, wanted: Expected, told: Told) -> Iterable[str]:
     kept = [e for e in ledger.journal(run.id) if e.kind is Kept.MODEL]
+    yield from _charged(run, kept)
     journalled = sum(int(e.data["dollars"]) for e in kept)
-    broken = sum(int(e.data["dollars"]) for e in kept if not e.data.get("charged", True))
     whole = [e for e in kept if "failed" not in e.data]
-    if (run.spend.dollars, run.spend.broken) != (journalled - broken, broken):
-        yield f"I4: {run.spend.dollars} are charged, {journalled - broken} journalled"
     asked = len(town.model.requests())
     if asked > len(whole) + 1 + told.lost:
         yield f"I4: the model was asked {asked} times for {len(whole)} recorded replies"
@@ -191,26 +220,40 @@ def _money(town: Town, ledger: Ledger, run: Run, wanted: Expected, told: Told) -
         yield f"I4: the day's account says {ledger.spent_today()}, the journal {journalled}"
     if told.quarantined:
         return
-    turns = (run.spend.turns, run.spend.repairs, len(whole))
-    if turns != (wanted.turns, wanted.repairs, wanted.calls):
-        yield f"I4: turns, repairs, calls are {turns}, without the fault they are other"
+    yield from _turns(run, kept, wanted)
     if run.spend.dollars != wanted.dollars and not told.partial:
         yield f"I4: {run.spend.dollars} micro-dollars, without the fault {wanted.dollars}"
 
 
-def _leftovers(town: Town, ledger: Ledger, run: Run, told: Told) -> Iterable[str]:
+def _charged(run: Run, kept: Sequence[JournalEntry]) -> Iterable[str]:
+    journalled = sum(int(e.data["dollars"]) for e in kept)
+    broken = sum(int(e.data["dollars"]) for e in kept if not e.data.get("charged", True))
+    if (run.spend.dollars, run.spend.broken) != (journalled - broken, broken):
+        yield f"I4: {run.spend.dollars} are charged, {journalled - broken} journalled"
+
+
+def _turns(run: Run, kept: Sequence[JournalEntry], wanted: Expected) -> Iterable[str]:
+    whole = sum("failed" not in e.data for e in kept)
+    turns = (run.spend.turns, run.spend.repairs, whole)
+    if turns != (wanted.turns, wanted.repairs, wanted.calls):
+        yield f"I4: turns, repairs, calls are {turns}, without the fault they are other"
+
+
+def _leftovers(town: Town, run: Run, told: Told) -> Iterable[str]:
     name = run.repository.full_name
     alive = [one for one in town.hub.tokens() if one["alive"] and _of(one, name)]
     if len(alive) > told.orphans:
         yield f"I5: {len(alive)} live tokens: {[one['permissions'] for one in alive]}"
-    if ledger.tokens():
-        yield f"I5: tokens on the shelf: {[one.name for one in ledger.tokens()]}"
+    yield from left_behind(town)
+
+
+def left_behind(town: Town) -> Iterable[str]:
+    """Tokens that the ledger still holds, boxes and checks that still live, of any run."""
+    if shelf := town.ledger.tokens():
+        yield f"I5: tokens on the shelf: {[one.name for one in shelf]}"
     state = town.boxes.state()
     if state["boxes"] or state["live"]:
         yield f"I5: boxes {state['boxes']}, checks {state['live']}"
-    row = ledger.row(run.id)
-    if row is not None and (row.lease or row.owner):
-        yield f"I5: the lease is still {row.owner}'s"
 
 
 def _of(token: dict[str, Any], name: str) -> bool:
@@ -218,7 +261,7 @@ def _of(token: dict[str, Any], name: str) -> bool:
     return name in names
 
 
-def _secrets(town: Town, log: Path) -> Iterable[str]:
+def secrets_shown(town: Town, log: Path) -> Iterable[str]:
     """I7: no key and no token in the ledger or in what the processes said."""
     texts = {"the log": log.read_bytes()}
     with town.redis.client() as client:

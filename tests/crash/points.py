@@ -94,7 +94,8 @@ def watch(hook: Hook) -> Watch:
     _wrap(seen, SandboxClient, "stop", lambda *_: "sandbox.stop")
     _wrap(seen, SandboxClient, "forget", lambda *_: "sandbox.close")
     _wrap(seen, fetching, "fetch", lambda *_: "git.fetch")
-    _wrap(seen, Bell, "ring", lambda _self, role, job, *_: f"bell.{role}.{job.rpartition('.')[2]}")
+    rung = lambda _self, role, job, *_, **__: f"bell.{role}.{job.rpartition('.')[2]}"  # noqa: E731
+    _wrap(seen, Bell, "ring", rung)
     _stated(seen)
     return seen
 

@@ -8,8 +8,11 @@ from redis import Redis
 from app.domain.errors import Stop, Unavailable
 from app.domain.state import Role
 from tests.worker.store.samples import opened
-from worker import keeping
+from worker import keeping, settings
 from worker.queue import Bell
+from worker.runner.boxes import SandboxClient
+from worker.runner.model.client import AnthropicModel
+from worker.runner.wiring import Runner
 from worker.store.ledger import Ledger
 
 
@@ -33,6 +36,16 @@ def test_ringing_twice_for_one_thing_is_one_wake_up(redis: Redis) -> None:
     bell.ring(Role.DESK, "worker.jobs.event", "key", "event-1")
     bell.ring(Role.DESK, "worker.jobs.event", "key", "event-1")
     assert queued(redis, "desk") == ["event-1"]
+
+
+def test_what_a_worker_waits_for_goes_before_a_backlog(redis: Redis) -> None:
+    bell = Bell(redis)
+    for count in range(3):
+        bell.ring(Role.DESK, "worker.jobs.event", "key", f"event-{count}")
+    held = settings.runner(settings.Door({"ANTHROPIC_API_KEY": "k"}))
+    model, sandbox = AnthropicModel("k", "http://127.0.0.1:9"), SandboxClient("/nowhere.sock")
+    Runner(held, Ledger(redis), bell, model, sandbox)._ring_desk("a-request")
+    assert queued(redis, "desk") == ["token-a-request", "event-0", "event-1", "event-2"]
 
 
 class _Enough(Exception):

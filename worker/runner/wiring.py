@@ -157,7 +157,8 @@ class Runner:
         return stage
 
     def _ring_desk(self, request: str) -> None:
-        self.bell.ring(Role.DESK, JOB_TOKEN, request, f"token-{request}")
+        # A worker waits for it: behind a backlog of events it would give up, and come again.
+        self.bell.ring(Role.DESK, JOB_TOKEN, request, f"token-{request}", first=True)
 
     def carrier(self) -> Carrier:
         return Carrier(
