@@ -44,7 +44,7 @@ def test_what_cannot_be_tried_fails_in_a_sentence() -> None:
     assert (done.returncode, done.stdout.count("no runtime 'nonesuch'")) == (1, 1)
     done = typed("--loose")
     assert (done.returncode, "'--loose' is not known" in done.stdout) == (1, True)
-    done = typed(PATCHWARRANT_SANDBOX_DISK_FLOOR_MIB="999999999")
+    done = typed(PATCHWARRANT_SANDBOX_DISK_FLOOR_MIB="16000000")
     assert (done.returncode, "MiB free" in done.stdout) == (1, True)
     with Engine() as engine:
         known = judge(engine.facts.version, engine.facts.runc, "runc")
