@@ -26,12 +26,15 @@ KEYS = {
 # An event needs a permission that makes it visible.
 NEEDS = {
     "check_run": "checks",
+    "check_suite": "checks",
     "issues": "issues",
     "issue_comment": "issues",
     "pull_request": "pull_requests",
     "pull_request_review": "pull_requests",
     "pull_request_review_comment": "pull_requests",
+    "push": "contents",
     "repository": "metadata",
+    "status": "statuses",
 }
 PERSON = "operator"  # who is logged in in this browser
 
