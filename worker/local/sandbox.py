@@ -15,6 +15,7 @@ from worker.runner.boxes import SandboxClient
 
 START = 900.0  # seconds: the first start on a machine makes the image
 PASSED = ("PATH", "LANG", "PYTHONPATH", "DOCKER_HOST", "VIRTUAL_ENV")
+SETUP = "PATCHWARRANT_SETUP"  # how set-ups reach their registries here: mirrors, authorities
 Say = Callable[[str], None]
 
 
@@ -41,7 +42,11 @@ def sandbox(socket: str, environment: Mapping[str, str], say: Say) -> Iterator[S
 @contextmanager
 def _own(place: Path, environment: Mapping[str, str], say: Say) -> Iterator[SandboxClient]:
     socket, log = place / "closed" / "sandbox.sock", place / "sandbox.log"
-    known = {name: environment[name] for name in PASSED if environment.get(name)}
+    known = {
+        name: value
+        for name, value in environment.items()
+        if value and (name in PASSED or name.startswith(SETUP))
+    }
     known |= {"HOME": str(place), "PATCHWARRANT_SANDBOX": str(socket)}
     say("starting a sandbox (the first start on a machine makes its image)")
     with log.open("wb") as out:

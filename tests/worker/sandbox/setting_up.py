@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -29,10 +30,17 @@ def settings() -> dict[str, str]:
     return found
 
 
+def _mirrors() -> set[str]:
+    """Where this machine itself gets its distribution's packages from."""
+    files = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
+    texts = [one.read_text(encoding="utf-8", errors="replace") for one in files if one.is_file()]
+    return {host for text in texts for host in re.findall(r"https?://([\w.-]+)", text)}
+
+
 def networks() -> list[str]:
     """Where usual registries are for this machine, as far as that is not the public net."""
     found = set()
-    for host in listed(("cargo", "maven")):
+    for host in {*listed(("cargo", "maven", "gradle", "composer")), *_mirrors()}:
         with contextlib.suppress(OSError):
             for *_, address in socket.getaddrinfo(host, 443, socket.AF_INET, socket.SOCK_STREAM):
                 found.add(str(address[0]))
