@@ -173,7 +173,7 @@ def test_no_body_makes_it_fail_by_itself(busy: Acme, body: dict[str, Any], numbe
             default = dict.fromkeys(
                 ("issue_number", "pull_number", "installation_id", "delivery_id", "file_sha"),
                 str(number),
-            ) | {"check_run_id": "1", "review_id": "1"}
+            ) | {"check_run_id": "1", "review_id": "1", "ruleset_id": "1"}
             default["installation_id"] = str(busy.installation)
             path = operation.path.format(**(default | names | filled))
             asking = app if operation.actor == "app" else http

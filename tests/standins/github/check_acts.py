@@ -190,9 +190,16 @@ def set_status(
         "description": description,
         "state": state,
         "commit": commits.commit_item(world, repo, commit),
-        "branches": [{"name": name}] if (name := branch_at(repo, sha)) else [],
+        "branches": _pointing(world, repo, sha),
         "created_at": stamp(now),
         "updated_at": stamp(now),
     }
     emit(world, repo, "status", None, actor, fields)
     return made
+
+
+def _pointing(world: World, repo: Repo, sha: str) -> list[Json]:
+    """The branch at a commit, as a status names it."""
+    name = branch_at(repo, sha)
+    url = f"{world.url}/repos/{repo.full_name}/commits/{sha}"
+    return [{"name": name, "commit": {"sha": sha, "url": url}, "protected": False}] if name else []
