@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from app.domain.run import Run
-from tests.stack import Stack, stack
+from tests.stack import ROLES, Stack, stack
 
 OWNER = "acme"
 NUMBERS = itertools.count(1)
@@ -88,6 +88,16 @@ class Town:
             self.up.hub.add_label(name, number, "mona", "agent:fix")
         return number
 
+    def story(self) -> str:
+        """What the newest runs came to, with their journals, and the last words of every role."""
+        ledger, lines = self.up.ledger, list[str]()
+        for run in ledger.runs(3):
+            lines.append(f"run {run.id} {run.kind} {run.state} halt={run.halt} wait={run.wait}")
+            lines += [f"  {e.id} {e.kind} {str(e.data)[:300]}" for e in ledger.journal(run.id)]
+        for role in ROLES:
+            lines.append(f"{role} said:\n{self.up.log(role)[-4000:]}")
+        return "\n".join(lines)
+
     def end(self, name: str, number: int, seconds: float = 120, after: str = "") -> Run:
         return self.up.await_run(
             lambda run: (
@@ -132,6 +142,18 @@ def diff(place: Path, files: Mapping[str, str | None]) -> str:
     found = git(place, "diff", "--cached", "HEAD")
     git(place, "reset", "-q", "--hard", "HEAD")
     return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test also shows what its instance did: a process that failed says why only there."""
+    report = yield
+    town = getattr(item, "funcargs", {}).get("town")
+    if report.when == "call" and report.failed and isinstance(town, Town):
+        report.sections.append(("what the instance did", town.story()))
+    return report
 
 
 @pytest.fixture(scope="session")
