@@ -44,16 +44,16 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
         desk.ledger.event_done(event.key, "unreadable")
         return None
     if not _may(command, role):
-        needs = "triage access" if command.word in TRIAGE else "write access"
+        needs = "triage access" if _asks(command) else "write access"
         text = told.refused(event.sender, role, command.said or "help", needs)
-        said.reply(text, f"refused:{event.issue}:{event.sender.id}")
+        said.once(text, f"refused:{event.issue}:{event.sender.id}")
         if said.change is not None:  # a review comment does not wait for its turn any longer
             desk.ledger.taken(said.change.id, [event.key])
         desk.ledger.event_done(event.key, f"refused-role:{role}")
         return None
     if event.sender.kind != "User" and command.word not in FOR_BOTS:
         text = told.persons_only(event.sender, command.said or "help")
-        said.reply(text, f"bot:{event.issue}:{event.sender.id}")
+        said.once(text, f"bot:{event.issue}:{event.sender.id}")
         desk.ledger.event_done(event.key, "refused-bot")
         return None
     _acknowledge(said)
@@ -62,9 +62,13 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
     return woken
 
 
+def _asks(command: Command) -> bool:
+    """Whether it only asks; a word that is unknown is answered with help."""
+    return command.word is None or command.word in TRIAGE
+
+
 def _may(command: Command, role: str) -> bool:
-    asks = command.word is None or command.word in TRIAGE
-    return reaches(role, "triage" if asks else "write")
+    return reaches(role, "triage" if _asks(command) else "write")
 
 
 def _about(
@@ -108,7 +112,8 @@ def _acknowledge(said: Said) -> None:
 def _done(said: Said) -> str | None:
     word = said.command.word
     if word is None:
-        said.reply(told.unknown(said.event.sender, said.command.said), f"help:{said.event.issue}")
+        who = said.event.sender
+        said.once(told.unknown(who, said.command.said), f"help:{said.event.issue}:{who.id}")
         return None
     return _DOERS[word](said)
 
@@ -241,8 +246,7 @@ def _approve(said: Said) -> str | None:
     if not plan_approval.fits(given, digest):
         said.reply(
             f"{told.mention(event.sender)}that is not the hash of the plan that waits, so nothing "
-            f"was approved. Read the newest plan above; its hash begins with "
-            f"`{digest[: plan_approval.LEAST]}` and is said in full there."
+            "was approved. Read the newest plan above: its hash stands below it."
         )
         return None
     if not said.may_steer(run):

@@ -89,6 +89,18 @@ def test_a_refusal_is_answered_once_for_each_person(front: Front) -> None:
         say(front, "fix", "zed")
     say(front, "cancel", "dave")
     assert len(front.notes()) == 2
+    first = front.notes()[0]
+    say(front, "update", "zed")
+    assert front.notes()[0] == first and "/agent fix" in first  # not one more write
+
+
+def test_an_unknown_word_is_answered_once_for_each_person(front: Front) -> None:
+    for who in ("alice", "alice", "carol"):
+        say(front, "fxi", who)
+    say(front, "fxi", "zed")
+    mentioned = [note.split("@")[1].split()[0] for note in front.notes()]
+    assert mentioned == ["alice", "carol", "zed"]
+    assert "it needs triage access" in front.notes()[2]
 
 
 def test_a_login_that_belongs_to_somebody_else_by_now_may_nothing(front: Front) -> None:
@@ -133,6 +145,13 @@ def test_a_second_start_is_told_of_the_first(front: Front) -> None:
     say(front, "fix again")
     (note,) = front.notes()
     assert "at work already" in note
+
+
+def test_a_start_beside_a_waiting_plan_says_what_to_do(front: Front) -> None:
+    waits_for_approval(front)
+    say(front, "fix")
+    (note,) = front.notes()
+    assert "It is waiting (plan). Say `/agent approve`" in note and "`/agent cancel`" in note
 
 
 def test_cancel_asks_the_run_to_end_and_says_where_there_is_none(front: Front) -> None:
