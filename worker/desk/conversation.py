@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.domain import plan_approval, told
+from app.domain import cancelled, plan_approval, told
 from app.domain.commands import FOR_BOTS, TRIAGE, Command, Word, command_of
 from app.domain.errors import Halt, Refused, Waiting
 from app.domain.event import Event, EventKind
@@ -133,7 +133,7 @@ def _cancel(said: Said) -> str | None:
     run = said.active()
     if run is not None and not said.may_steer(run):
         return None
-    if run is None or not said.desk.ledger.cancel(run.id):
+    if run is None or not said.desk.ledger.cancel(run.id, _asked_by(said)):
         said.reply(f"{told.mention(said.event.sender)}no run of mine is at work here.")
         return None
     if run.state is State.PUBLISH:
@@ -142,6 +142,11 @@ def _cancel(said: Said) -> str | None:
             "yet it may still leave out; what it opened stays, and you can close it."
         )
     return run.id if run.wait is not None else None
+
+
+def _asked_by(said: Said) -> str:
+    again = "Say `/agent revise` again." if said.ours else cancelled.NEXT
+    return cancelled.kept(f"{said.event.sender.login} said `/agent {said.command.said}`.", again)
 
 
 def _start(said: Said) -> str | None:

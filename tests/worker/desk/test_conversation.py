@@ -10,7 +10,7 @@ from redis import Redis
 
 from app.domain import plan_approval
 from app.domain.commands import TRIAGE, Word
-from app.domain.errors import HaltRecord, Reason, Unavailable, Waiting
+from app.domain.errors import Halt, HaltRecord, Reason, Unavailable, Waiting
 from app.domain.event import EventKind, Person, Repository
 from app.domain.evidence import Result, Verdict
 from app.domain.plan import Action, Plan, PlannedFile
@@ -338,6 +338,15 @@ def asked_to_end(front: Front, run_id: str) -> bool:
     return row.cancelled
 
 
+def why_ended(front: Front, run_id: str) -> HaltRecord:
+    """What the worker that has the run is told at its next look."""
+    lease = front.ledger.claim(run_id, "test", 10_000)
+    assert lease is not None
+    with front.ledger.hold(lease, daily=1) as hold, pytest.raises(Halt) as halt:
+        hold.look()
+    return halt.value.record
+
+
 def test_a_nudge_alone_ends_nothing_what_is_true_now_does(front: Front) -> None:
     run_id = working(front)
     for told in ("issues.closed", "issues.deleted", "issues.transferred", "repository.archived"):
@@ -346,8 +355,9 @@ def test_a_nudge_alone_ends_nothing_what_is_true_now_does(front: Front) -> None:
     nudge(front, "installation.suspend", repository=Repository(0, "", ""), issue=0)
     assert not asked_to_end(front, run_id)
     front.hub.issues[1] = replace(front.hub.issues[1], state="closed")
-    nudge(front, "issues.closed")
+    nudge(front, "issues.closed", sender=Person(4, "carol"))
     assert asked_to_end(front, run_id)
+    assert why_ended(front, run_id).message == "The issue was closed by carol."
 
 
 def test_an_issue_that_is_gone_ends_its_run_and_no_other(front: Front) -> None:
