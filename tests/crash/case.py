@@ -151,11 +151,13 @@ class Bench:
             self._attend(victim, case)
             children += 1
         if victim.dead or victim.stopped or victim.said != "settled":
+            self.town.echo()
             heir = self._fork(self.town.place, None, log)
             self._attend(heir, case)
         if victim.stopped:
             os.kill(victim.pid, signal.SIGCONT)
             self._attend(victim, case)
+            self.town.echo()
             sweeper = self._fork(self.town.place, None, log)
             self._attend(sweeper, case)
         return reached

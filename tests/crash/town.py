@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from app.domain.event import Event, EventKind, Person, Repository
+from app.domain.triggers import digest_of, event_of
 from tests.crash.office import Place
 from tests.crash.stub_sandbox import StubSandbox
 from tests.e2e.conftest import FILES, FIX, ISSUE, WRONG, diff, tree
@@ -41,6 +45,7 @@ class Town:
     patches: tuple[str, str]
     cases: int = 0
     person: int = 0
+    told: int = 0  # webhooks that GitHub has sent so far
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -57,6 +62,21 @@ class Town:
         with self.redis.client() as client:
             client.flushall()
         (self.folder / "ledger.json").unlink(missing_ok=True)  # or the desk would refuse
+        self._webhooks()
+
+    def echo(self) -> None:
+        """What GitHub tells of meanwhile, our own acts above all, as its events in the ledger."""
+        for one in self._webhooks():
+            body = json.loads(one["payload"])
+            event = event_of(one["event"], body, partial(digest_of, body))
+            if isinstance(event, Event):
+                self.ledger.add_event(event)
+
+    def _webhooks(self) -> list[dict[str, Any]]:
+        """Those that were not asked for before."""
+        new = self.hub.deliveries(self.told)
+        self.told += len(new)
+        return new
 
     def repository(self) -> tuple[str, Repository]:
         """A new repository with the fixture's files, installed; its full name and the value."""

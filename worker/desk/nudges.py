@@ -18,6 +18,7 @@ from worker.desk.authority import require_repository
 from worker.desk.front import EventDesk, run_for, speak
 from worker.desk.heads import MOVED, followed
 from worker.desk.kit import RUNNING
+from worker.desk.notices import UNMARKED
 
 # Events that end no run: what they may change is looked at elsewhere, once they are marked.
 ABOUT_APPROVALS = frozenset({"member", "pull_request", "pull_request_review", "push"})
@@ -85,6 +86,8 @@ def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk)
         return True
     taken_off = event.told == "issues.unlabeled" and event.label.casefold() == RUNNING
     if taken_off and run.kind is Kind.FIX and run.state is not State.ADMIT:
+        if desk.ledger.intent(run.id, UNMARKED) is not None:
+            return False  # the run is nearly over, and the desk itself took its label off
         return RUNNING not in {label.casefold() for label in issue.labels}
     return False
 
