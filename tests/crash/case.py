@@ -134,8 +134,8 @@ class Bench:
             lost=6 if model else 0,
             orphans=orphans,
             partial=model or effect in UNKNOWN,  # what is asked again costs otherwise
-            # Who dies while telling an ending leaves the ending: that is tried again, ever rarer.
             quarantined=kind == "poison" and case.point.state not in ENDS,
+            aside=kind == "poison" and case.point.state in ENDS,
             unknown=effect in UNKNOWN,
         )
 

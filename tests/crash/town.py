@@ -27,6 +27,7 @@ from worker.store.ledger import Ledger
 from worker.store.sealing import new_secret
 
 OWNER, PERSON = "acme", "mona"
+ADDED = {"sums.py": 'def add(a, b):\n    """The sum."""\n    return a + b\n'}
 
 
 @dataclass
@@ -43,6 +44,8 @@ class Town:
     installation: int
     source: Path
     patches: tuple[str, str]
+    drafted: Path  # the fixture's files as a draft that passed has them
+    revision: str  # and the patch that a review of it asks for
     cases: int = 0
     person: int = 0
     told: int = 0  # webhooks that GitHub has sent so far
@@ -62,18 +65,18 @@ class Town:
         with self.redis.client() as client:
             client.flushall()
         (self.folder / "ledger.json").unlink(missing_ok=True)  # or the desk would refuse
-        self._webhooks()
+        self.hear()
 
     def echo(self) -> None:
         """What GitHub tells of meanwhile, our own acts above all, as its events in the ledger."""
-        for one in self._webhooks():
+        for one in self.hear():
             body = json.loads(one["payload"])
             event = event_of(one["event"], body, partial(digest_of, body))
             if isinstance(event, Event):
                 self.ledger.add_event(event)
 
-    def _webhooks(self) -> list[dict[str, Any]]:
-        """Those that were not asked for before."""
+    def hear(self) -> list[dict[str, Any]]:
+        """The webhooks that were not asked for before."""
         new = self.hub.deliveries(self.told)
         self.told += len(new)
         return new
@@ -142,7 +145,11 @@ def town(files: Mapping[str, str] = FILES) -> Iterator[Town]:
             sandbox=boxes.socket,
             stores=folder / "stores",
         )
-        made = Town(folder, redis, hub, model, boxes, app, place, installation, source, patches)
+        drafted = tree(folder / "drafted", {**files, **FIX})
+        made = Town(
+            folder, redis, hub, model, boxes, app, place, installation, source, patches,
+            drafted, diff(drafted, ADDED),
+        )  # fmt: skip
         made.person = person
         made.secrets = (key, place.seal, *app.private_key.splitlines()[1:-1])
         yield made
