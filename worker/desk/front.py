@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from app.domain import told
 from app.domain.errors import Halt, Missing, Refused, Waiting
@@ -54,6 +54,8 @@ class Events(Protocol):
     def cancel(self, run_id: str, why: str = "") -> bool: ...
 
     def journal(self, run_id: str) -> list[JournalEntry]: ...
+
+    def intent(self, run_id: str, key: str) -> dict[str, Any] | None: ...
 
     def change(self, change_id: str) -> ChangeRow | None: ...
 

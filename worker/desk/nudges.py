@@ -18,6 +18,7 @@ from worker.desk.authority import require_repository
 from worker.desk.front import EventDesk, run_for, speak
 from worker.desk.heads import MOVED, followed
 from worker.desk.kit import RUNNING
+from worker.desk.notices import UNMARKED
 
 # Events that end no run: what they may change is looked at elsewhere, once they are marked.
 ABOUT_APPROVALS = frozenset({"member", "pull_request", "pull_request_review", "push"})
@@ -89,6 +90,8 @@ def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk)
     taken_off = event.told == "issues.unlabeled" and event.label.casefold() == RUNNING
     if not taken_off or run.kind is not Kind.FIX or run.state is State.ADMIT:
         return ""
+    if desk.ledger.intent(run.id, UNMARKED) is not None:
+        return ""  # the run is nearly over, and the desk itself took its label off
     if RUNNING in {label.casefold() for label in issue.labels}:
         return ""
     return cancelled.kept(f"The label `{RUNNING}` was taken off{cancelled.by(event.sender.login)}.")

@@ -22,6 +22,7 @@ from app.domain.state import Kind, State
 from tests.worker.desk.made import contract, office
 from tests.worker.desk.test_events import Front
 from worker.desk.events import handle_event
+from worker.desk.notices import UNMARKED
 from worker.store.caps import Caps
 from worker.store.ledger import Ledger
 
@@ -383,6 +384,21 @@ def test_taking_off_agent_running_ends_a_run(front: Front) -> None:
     nudge(front, "issues.unlabeled", label="agent:fix")  # our own: the label was replaced
     assert not asked_to_end(front, run_id)
     nudge(front, "issues.unlabeled", label="Agent:Running")
+    assert asked_to_end(front, run_id)
+
+
+def test_the_desk_taking_off_agent_running_itself_ends_no_run(front: Front) -> None:
+    """A desk that dies after it, or waits for GitHub, is told of it while the run is in publish."""
+    run_id = working(front)
+    lease = front.ledger.claim(run_id, "desk-1", 60_000)
+    assert lease is not None
+    with front.ledger.hold(lease, daily=1) as hold:
+        hold.intend(UNMARKED, {"label": "agent:done"})
+    front.hub.issues[1] = replace(front.hub.issues[1], labels=("agent:done",))
+    nudge(front, "issues.unlabeled", label="agent:running")
+    assert not asked_to_end(front, run_id)
+    front.hub.issues[1] = replace(front.hub.issues[1], state="closed")
+    nudge(front, "issues.closed")
     assert asked_to_end(front, run_id)
 
 
