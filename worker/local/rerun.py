@@ -22,7 +22,7 @@ from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from worker import settings
 from worker.attest import examine
 from worker.attest.examine import Signed
-from worker.config_file import config_of
+from worker.config_file import config_of, placed
 from worker.local import table
 from worker.local.evidence import Evidence
 from worker.local.hold import MemoryHold
@@ -95,7 +95,10 @@ def _ground(kit: Kit, base_tree: str, console: Console) -> Ground:
     """The same set-up as in prepare. Raises what that raises, and `ConfigError`."""
     entries = kit.objects.entries(base_tree)
     there = any(entry.path == CONFIG_PATH for entry in entries)
-    config = config_of(kit.objects.read(base_tree, CONFIG_PATH)) if there else RepoConfig()
+    try:
+        config = config_of(kit.objects.read(base_tree, CONFIG_PATH)) if there else RepoConfig()
+    except ConfigError as wrong:
+        raise ConfigError(placed(wrong, f"{CONFIG_PATH} at the base commit")) from None
     image, _ = kit.sandbox.image(config.image)
     with console.status("again: set-up"):
         image, _ = set_up(kit, "rerun", config, base_tree, entries, image)
