@@ -80,7 +80,7 @@ def rerun(
         return Finding(CLAIM, Holds.UNKNOWN, missing or ("No check has a result to repeat.",))
     with (
         tempfile.TemporaryDirectory(prefix="pw-") as place,
-        sandbox(held.sandbox, environment, lambda words: console.print(f"  {words}")) as client,
+        sandbox(held, environment, lambda words: console.print(f"  {words}")) as client,
     ):
         objects, base_tree = _objects(Path(place) / "objects.git", signed, shown, repository)
         kit = Kit(MemoryHold(0), objects, client)
