@@ -52,7 +52,8 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     """Exit code: 0 genuine, fresh and passed, 1 genuine, and stale or not passed, 2 not genuine, or
     it could not be found out."""
     asked = _asked(arguments)
-    console = table.console()
+    # A machine reads standard output as one object: what people may watch goes elsewhere then.
+    console = Console(stderr=True) if asked.json else table.console()
     held = settings.local(door)
     try:
         with ExitStack() as exits:

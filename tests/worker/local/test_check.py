@@ -55,6 +55,9 @@ def test_a_fix_passes_and_its_evidence_verifies_and_can_be_repeated(
     door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
     assert verify.main(door, again) == 0
     assert "✔ The checks, run again here, say the same" in said(capsys)
+    assert verify.main(door, [*again, "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["outcome"] == "verified" and "tests" in told.err
     assert git(made.place, "status", "--porcelain") == ""  # nothing is written into it
 
 

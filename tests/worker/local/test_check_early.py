@@ -8,7 +8,7 @@ import pytest
 
 from tests.worker.local.world import AFTER, Scene, commit, git, scene
 from worker import settings
-from worker.local import check
+from worker.local import check, verify
 from worker.local.repository import Repository
 
 NO_ENGINE = {"DOCKER_HOST": "unix:///nowhere"}
@@ -71,6 +71,26 @@ def test_a_sandbox_that_was_named_and_is_not_there_is_not_replaced_by_another(
     words = said(capsys)
     assert f"PATCHWARRANT_SANDBOX={socket}: no sandbox answers there." in words
     assert "or unset that setting" in words
+
+
+def test_a_rerun_asks_no_sandbox_about_a_base_that_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = scene(tmp_path, "checks: [{nam: tests}]\n")
+    words = [str(made.file), "--repo", str(made.place), "--key", made.key_file(), "--rerun"]
+    assert verify.main(settings.Door({**NO_ENGINE}), words) == 2
+    shown = said(capsys)
+    assert "They cannot be run here: .github/agent.yml at the base commit: `checks[0].nam`" in shown
+
+
+def test_a_rerun_without_a_sandbox_leaves_what_else_was_found_out(
+    made: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    door = settings.Door({"PATCHWARRANT_SANDBOX": str(made.place / "none.sock")})
+    assert verify.main(door, [str(made.file), "--repo", str(made.place), "--rerun"]) == 2
+    shown = said(capsys)
+    assert "✔ Both statements are signed by the trusted key" in shown
+    assert "They cannot be run here: PATCHWARRANT_SANDBOX=" in shown
 
 
 @pytest.mark.parametrize(
