@@ -13,9 +13,9 @@ from worker.attest.verify import public_key
 from worker.store.sealing import new_secret
 
 EPILOG = """
-seal     a random secret that seals tokens between processes. A file that is there is
+seal     a random secret that seals tokens. A file that is there is
          never replaced: what is sealed with it opens with nothing else.
-         Its place goes into PATCHWARRANT_SEAL_FILE of desk and runner.
+         Its place goes into PATCHWARRANT_SEAL_FILE of the desk.
 signing  the Ed25519 key that signs evidence, as PEM. Where FILE is there it stays, and
          its public half is printed again: as PEM, and as the line
          `evidence: {key: "ed25519:…"}` for .github/agent.yml on the default branch.
