@@ -283,11 +283,11 @@ class Ledger(Exchange):
         lasts = lease_ms or lease.lease_ms
         return LedgerHold(self.calls, lease, daily, lasts, GRACE, on_lost, leave)
 
-    def cancel(self, run_id: str) -> bool:
+    def cancel(self, run_id: str, why: str = "") -> bool:
         """Ask a run to end; False when there is none or it is over. One that ends already is left
-        to tell its ending."""
+        to tell its ending. `why` is as `cancelled.kept` makes it; the first one stays."""
         keys = (record.run_key(run_id), record.DUE)
-        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, *sorted(ENDS))))
+        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, why, *sorted(ENDS))))
 
     def answer(self, run_id: str, event_key: str, text: str) -> bool:
         """Hand a run that waits for an answer its answer (`text` goes into its journal as a note
