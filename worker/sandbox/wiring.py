@@ -249,6 +249,7 @@ def serve(
         )
         setup_room = SetupRoom(rooms, setups)
         rooms.links, rooms.beside = setup_room.links, setup_room.beside
+        rooms.weight = setup_room.weight
         chores = Chores(rooms, me, clock, uses, chosen.keep, say, setups.forget)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")
