@@ -163,13 +163,16 @@ def sized(ceilings: Ceilings, facts: Facts) -> Ceilings:
 def judged(facts: Facts, choices: Choices, say: Say) -> None:
     """Say what is known against engine, runtime and user. Raises `Refused` for a runtime that the
     engine does not have, and for everything that is known where that is asked for."""
-    runtime = choices.runtime
-    if runtime not in facts.runtimes and not runtime.startswith("io.containerd."):
-        raise Refused(
-            f"the engine has no runtime {runtime!r}, only {', '.join(facts.runtimes) or 'none'}; "
-            "install it and name it in the engine's daemon.json"
-        )
-    known = judge(facts.version, facts.runc, runtime)
+    runtimes = dict.fromkeys((choices.runtime, choices.setup.runtime or choices.runtime))
+    for runtime in runtimes:
+        if runtime not in facts.runtimes and not runtime.startswith("io.containerd."):
+            raise Refused(
+                f"the engine has no runtime {runtime!r}, only "
+                f"{', '.join(facts.runtimes) or 'none'}; install it and name it in the engine's "
+                "daemon.json"
+            )
+    told = [one for name in runtimes for one in judge(facts.version, facts.runc, name)]
+    known = list(dict.fromkeys(told))
     for warning in (*facts.warnings, *known):
         say(f"engine: {warning}")
     if os.geteuid() == 0:
@@ -283,6 +286,7 @@ def rules_of(read: SetupSettings) -> SetupRules:
         memory=read.memory,
         disk=read.disk,
         networks=read.networks,
+        runtime=read.runtime,
     )
 
 

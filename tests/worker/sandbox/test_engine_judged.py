@@ -14,6 +14,7 @@ from worker.sandbox.disk import Disk
 from worker.sandbox.engine import Engine, Facts, Held
 from worker.sandbox.leftover import DAY, Keep, Uses, collect, needless
 from worker.sandbox.service import Ceilings
+from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.tunnel import reached, words
 from worker.sandbox.versions import api, judge, numbers
 from worker.sandbox.wiring import Choices, choices_of, judged, sized
@@ -73,6 +74,12 @@ def test_a_runtime_that_the_engine_does_not_have_is_refused() -> None:
     judged(FACTS, Choices(runtime="io.containerd.kata.v2"), lambda _: None)
     with pytest.raises(Refused, match="no runtime 'kata', only runc, runsc"):
         judged(FACTS, Choices(runtime="kata"), lambda _: None)
+    builders = SetupRules(runtime="sysbox-runc")
+    with pytest.raises(Refused, match="no runtime 'sysbox-runc'"):
+        judged(FACTS, Choices(runtime="runsc", setup=builders), lambda _: None)
+    said: list[str] = []
+    judged(FACTS, Choices(runtime="runsc", setup=SetupRules(runtime="runc")), said.append)
+    assert any("runc 1.1.5" in one for one in said)  # builders meet it
 
 
 def test_p71_the_api_version_is_negotiated_and_both_are_named_when_they_do_not_meet() -> None:

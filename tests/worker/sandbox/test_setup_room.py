@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,6 +45,7 @@ class Making:
     engine: Engine = field(default_factory=Engine)
     disk: Disk = field(default_factory=lambda: Disk("", 1 << 60, told=1 << 30))
     owner: str = "me"
+    runtime: str = "runc"
 
     def clock(self) -> float:
         return 1000.0
@@ -113,6 +115,37 @@ def test_a_disk_that_gets_short_ends_a_set_up_that_is_at_work(tmp_path: Path) ->
         assert ours("filling", 0) == []
         assert made.admission.inside == []
         maker.close()
+
+
+@pytest.mark.docker
+def test_a_runtime_that_lets_no_socket_through_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As gVisor and Kata are from the start: the proxy's socket leads nowhere inside."""
+    engine_or_skip()
+    monkeypatch.setattr("worker.sandbox.setup._proxy", lambda _: nullcontext())
+    with RealEngine() as engine:
+        image = ensure_default(engine, lambda _: None)
+        maker = Maker.of(engine, "sealed", time.time)
+        room = Room(checks=1, boxes=1, memory=1 << 40, per_run=1, per_tenant=1)
+        made = Setups(maker, SetupRules(), tmp_path, lambda _: None, str, Admission(room))
+        plan = SetupPlan(steps=(Step("never", "echo reached"),))
+        found = made.make("sealed", image, "1", plan, lambda: False)
+        assert found.image == ""
+        assert "the runtime runc lets no socket" in found.error
+        assert "PATCHWARRANT_SETUP_RUNTIME" in found.error
+        assert b"cannot be reached from inside" in found.log
+        assert b"reached\n" not in found.log
+        maker.close()
+
+
+def test_the_runtime_is_part_of_what_an_environment_is_known_by(tmp_path: Path) -> None:
+    made, plan = setups(tmp_path), SetupPlan(packages=("a",))
+    keys = set()
+    for checks, builders in (("runc", ""), ("runsc", ""), ("runsc", "runc")):
+        made.maker.runtime, made.rules = checks, SetupRules(runtime=builders)
+        keys.add(made.key("base", "1", plan, "{}"))
+    assert len(keys) == 2  # the first and the last are built alike
 
 
 def test_logs_go_by_age_and_a_use_keeps_them(tmp_path: Path) -> None:
