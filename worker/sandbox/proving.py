@@ -26,7 +26,7 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
     try:
         choices = choices_of(read, arguments)
-        with opened(choices, say) as engine:
+        with opened(choices, say, clock()) as engine:
             disk = disk_of(engine, choices.floor)
             maker = Maker.of(engine, "", clock, choices.runtime, disk)
             try:

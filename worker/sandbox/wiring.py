@@ -32,6 +32,7 @@ from worker.sandbox.service import Ceilings, Rooms
 from worker.sandbox.setup import Setups, scope_of, setup_made
 from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.tunnel import reached
+from worker.sandbox.validity import valid
 from worker.sandbox.versions import judge
 from worker.setup_settings import SetupSettings
 
@@ -182,8 +183,12 @@ def judged(facts: Facts, choices: Choices, say: Say) -> None:
 
 
 @contextlib.contextmanager
-def opened(choices: Choices, say: Say) -> Iterator[Engine]:
-    """The engine, reached and judged. Raises `Refused` and `Unavailable`."""
+def opened(choices: Choices, say: Say, now: float) -> Iterator[Engine]:
+    """The engine, reached and judged; `now` in epoch seconds. Raises `Refused`, `Unavailable`."""
+    if choices.docker_host.startswith("tcp://") and choices.certs:
+        valid(choices.certs, "DOCKER_CERT_PATH", now)
+    if choices.remote is not None:
+        valid(choices.remote.certs, "PATCHWARRANT_SANDBOX_TLS", now)
     with reached(choices.docker_host) as host, Engine(host, certs=choices.certs) as engine:
         say(f"Docker engine {engine.facts.version}, API {engine.facts.api}")
         judged(engine.facts, choices, say)
@@ -215,7 +220,12 @@ def serve(
     path = Path(socket_path)
     chosen = choices or Choices(docker_host=docker_host)
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
-    with leaving(), opened(chosen, say) as engine, place(path), far(chosen.remote) as beyond:
+    with (
+        leaving(),
+        opened(chosen, say, clock()) as engine,
+        place(path),
+        far(chosen.remote) as beyond,
+    ):
         me = keeper.owner(path, os.getpid())
         folders.sweep(clock())
         if gone := keeper.reap(engine, me, clock()):
