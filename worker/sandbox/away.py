@@ -64,6 +64,13 @@ def sentence(said: str) -> str:
     return f"no answer from the Docker engine; is it running? ({said})"
 
 
+def advised(said: str) -> str:
+    """An engine's refusal, with what to do about it where that is known."""
+    if "nknown runtime" in said or "nvalid runtime" in said:
+        return f"{said}; install it there and name it in the engine's daemon.json"
+    return said
+
+
 def sound(host: str) -> None:
     """Raises `Refused` for what is no address of an engine, or leads to one without protection."""
     scheme, sign, _ = host.partition("://")

@@ -46,7 +46,7 @@ def faults(doing: str) -> Iterator[None]:
         status = error.status_code or 500
         if 400 <= status < 500:
             said = _sentence(error.explanation)
-            raise Refused(f"{doing}: the engine refused: {said}", status) from error
+            raise Refused(f"{doing}: the engine refused: {away.advised(said)}", status) from error
         said = _sentence(error.explanation)
         raise Unavailable(f"{doing}: the engine answered {status}: {said}") from error
     except (DockerException, requests.RequestException, OSError) as error:

@@ -27,7 +27,7 @@ from worker.sandbox.engine import Engine, Facts
 from worker.sandbox.environments import SetupRoom
 from worker.sandbox.image import RECIPE, Images, ensure_default
 from worker.sandbox.leftover import DAY, Keep, Uses
-from worker.sandbox.profile import RUNTIME
+from worker.sandbox.profile import MIB, RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
 from worker.sandbox.setup import Setups, scope_of, setup_made
 from worker.sandbox.setup_rules import SetupRules
@@ -38,6 +38,7 @@ from worker.setup_settings import SetupSettings
 
 REAP_SECONDS = 30.0
 COLLECT_EVERY = 120  # rounds of the keeper between two looks at old images: an hour
+LEAST_TOTAL = 256 * MIB
 SHARE = 0.8  # of the machine's memory that containers may have
 
 Say = Callable[[str], None]
@@ -154,8 +155,15 @@ def application(rooms: Rooms, setups: SetupRoom, chores: Chores) -> Starlette:
 
 def sized(ceilings: Ceilings, facts: Facts) -> Ceilings:
     """The ceilings with what was left open (0) taken from the engine's machine: two checks a core,
-    four fifths of the memory."""
+    four fifths of the memory. Raises `Refused` where no check would fit."""
     total = ceilings.total or int(facts.memory * SHARE)
+    if 0 < total < LEAST_TOTAL:
+        raise Refused(
+            f"the sandbox's containers may have {total // MIB} MiB of memory together, and "
+            f"{LEAST_TOTAL // MIB} are the least that a check can run in: raise "
+            "PATCHWARRANT_SANDBOX_TOTAL_MIB, or give the engine's machine more "
+            f"(it has {facts.memory // MIB})"
+        )
     return replace(
         ceilings, concurrency=ceilings.concurrency or max(2, 2 * facts.cpus), total=total
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -14,7 +15,7 @@ from docker.errors import DockerException
 
 from app.domain.errors import Refused, Unavailable
 from tests.worker.sandbox.certificates import Authority
-from worker.sandbox.away import sentence
+from worker.sandbox.away import advised, sentence
 from worker.sandbox.disk import Disk
 from worker.sandbox.doors import Remote
 from worker.sandbox.engine import Engine, Facts, Held, faults
@@ -106,6 +107,10 @@ def test_what_was_left_open_comes_from_the_machine() -> None:
     assert (made.concurrency, made.total) == (8, int(16 * GIB * 0.8))
     kept = sized(Ceilings(concurrency=3, total=GIB), FACTS)
     assert (kept.concurrency, kept.total, kept.largest, kept.box_largest) == (3, GIB, GIB, GIB)
+    with pytest.raises(Refused, match=r"32 MiB .* 256 are the least .*SANDBOX_TOTAL_MIB"):
+        sized(Ceilings(total=32 << 20), FACTS)
+    with pytest.raises(Refused, match=r"it has 200\)"):
+        sized(Ceilings(), replace(FACTS, memory=200 << 20))
 
 
 @pytest.mark.parametrize(
@@ -152,6 +157,11 @@ def test_each_way_not_to_reach_an_engine_is_a_sentence(said: str, told: str) -> 
     assert re.search(told, sentence(said))
     with pytest.raises(Unavailable, match=told), faults("asking"):
         raise DockerException(said)
+
+
+def test_a_runtime_that_the_engine_cannot_find_is_told_with_what_to_do() -> None:
+    assert advised("no such image") == "no such image"
+    assert "daemon.json" in advised("Unknown runtime specified io.containerd.kata.v2")
 
 
 def test_certificates_out_of_their_time_are_refused_before_they_are_used(tmp_path: Path) -> None:
