@@ -143,6 +143,7 @@ class Desk:
             taken=self.ledger.taken,
             bots=self.held.bots,
             over_cap=self._over_cap,
+            uncount=self._uncount,
             settings_of=partial(self._settings_of, hold),
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
@@ -276,6 +277,11 @@ class Desk:
         if full:
             caps.give_back(scopes, run.event)
         return full
+
+    def _uncount(self, run: Run) -> None:
+        """See `DeskKit.uncount`."""
+        shared = {name: whose for name, whose in counted(run).items() if name != "user"}
+        Caps(self.ledger.calls, self.held.caps).give_back(shared, run.event)
 
     @contextmanager
     def running(self, asking: Run) -> Iterator[Iterator[Labelled]]:
