@@ -225,6 +225,9 @@ def revised(run: Run, facts: Facts) -> str:
     return "\n\n".join(parts)
 
 
+AGAIN_HERE = "Say `/agent revise` again here."
+
+
 def by_itself(run: Run) -> str:
     """Why nobody's words began it, where red CI did."""
     if not is_repair(run):
@@ -243,7 +246,7 @@ def again_here(step: str) -> str:
     kept = unlabelled(step)
     if "/agent revise" in kept:
         return kept
-    return f"{kept} Then say `/agent revise` again here.".strip()
+    return f"{kept} Then say `/agent revise` again here." if kept else AGAIN_HERE
 
 
 def stopped(run: Run) -> str:

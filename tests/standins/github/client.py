@@ -407,9 +407,10 @@ class Control:
     def expire_tokens(self) -> int:
         return int(self.act("expire_tokens"))
 
-    def deliveries(self) -> list[Json]:
-        """Every webhook with event, action, guid, status_code, payload (text), oldest first."""
-        shown: list[Json] = self.act("deliveries")
+    def deliveries(self, since: int = 0) -> list[Json]:
+        """Every webhook but the first `since`, with event, action, guid, status_code, payload
+        (text), oldest first."""
+        shown: list[Json] = self.act("deliveries", since=since)
         return shown
 
     def wait_delivered(self, seconds: float = PATIENCE) -> None:

@@ -88,12 +88,12 @@ def clear_log(world: World) -> None:
     world.used.clear()  # a new hour, as far as the primary limit counts
 
 
-def deliveries(world: World) -> list[Json]:
-    """Every delivery with its payload as text, waiting ones too, oldest first."""
+def deliveries(world: World, since: int = 0) -> list[Json]:
+    """Every delivery but the first `since`, payload as text, waiting ones too, oldest first."""
     return [
         delivery_item(one)
         | {"app": one.app.slug, "payload": one.payload.decode(), "queued_at": stamp(one.queued_at)}
-        for one in world.deliveries
+        for one in world.deliveries[since:]
     ]
 
 
