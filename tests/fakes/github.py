@@ -36,7 +36,7 @@ from app.domain.ports import (
     WeighedCommit,
 )
 from app.domain.report_annotations import Annotation
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind
 
 Files = dict[str, tuple[int, bytes]]
@@ -173,7 +173,7 @@ class FakeGitHub:
     @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
         self.phases.append(phase)
-        yield FakeWriter(self, branch_name(run.issue, run.change))
+        yield FakeWriter(self, run.branch)
 
     def next_id(self) -> int:
         return 1_000 + sum(map(len, (self.comments, self.checks, self.pulls, self.inline)))

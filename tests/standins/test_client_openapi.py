@@ -11,11 +11,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from app.domain.branch import branch_name
 from app.domain.event import Person, Repository
 from app.domain.permissions import CALLS, Phase
 from app.domain.ports import FileWrite, Token
 from app.domain.report_annotations import Annotation
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import Kind
 from tests.fakes.github import tree_id
 from tests.standins.github_world import REPO, Acme

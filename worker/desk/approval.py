@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from app.domain.approval import CHECK, Facts, Standing, output, seal_of, standing
+from app.domain.branch import BRANCH
 from app.domain.ci_repair import TOLD as RED
 from app.domain.errors import Halt, Missing, Refused, Stop, Unavailable, Uncertain
 from app.domain.event import Event, EventKind
@@ -22,7 +23,7 @@ from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, CheckView, PullView
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.repo_config import Approval, RepoConfig
-from app.domain.run import BRANCH, Run
+from app.domain.run import Run
 from app.domain.triggers import CI_TOLD, PUSH
 from worker.desk.authority import require_repository
 from worker.desk.bystanders import Bystanders

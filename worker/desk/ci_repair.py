@@ -6,10 +6,11 @@ import logging
 from dataclasses import replace
 
 from app.domain import ci_repair
+from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Refused
 from app.domain.event import Event
 from app.domain.record import ChangeRow
-from app.domain.run import BRANCH, Publication
+from app.domain.run import Publication
 from app.domain.state import ENDS, Kind, State
 from worker.desk.front import EventDesk, begin, run_for
 from worker.store.rows import Opening

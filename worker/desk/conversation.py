@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app.domain import cancelled, plan_approval, told
+from app.domain.branch import BRANCH
 from app.domain.commands import FOR_BOTS, TRIAGE, Command, Word, command_of
 from app.domain.errors import Halt, Refused, Waiting
 from app.domain.event import Event, EventKind
@@ -14,7 +15,7 @@ from app.domain.intake import request_of
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader
 from app.domain.repo_config import reaches
-from app.domain.run import BRANCH, Run
+from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State
 from worker.desk.authority import role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.domain import cancelled, told
+from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
 from app.domain.ports import GitHubReader, PullView
 from app.domain.record import ChangeRow
-from app.domain.run import BRANCH, Run
+from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, Kind, State
 from app.domain.triggers import CI_TOLD
 from worker.desk.authority import require_repository

@@ -13,10 +13,11 @@ from typing import Any
 from redis import Redis
 
 from app.domain import record, scripts
+from app.domain.branch import branch_name
 from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
@@ -229,7 +230,8 @@ class Ledger(Exchange):
 
         `due_ms` (Redis ms) is when to wake a run that waits. Without it a released run is due
         after a short while, in case the next role's wake-up gets lost, and a held one after its
-        lease. A run that ended and told so gives up lease and due time and frees its Change.
+        lease. The Change's row names its branch as the run's contract does. A run that ended and
+        told so gives up lease and due time and frees its Change.
         """
         if run.id != lease.run_id:
             raise IntegrityError(f"lease of run {lease.run_id} cannot save run {run.id}")
@@ -253,6 +255,7 @@ class Ledger(Exchange):
                 SPEND,
                 int(run.state in ENDS),
                 record.SCHEMA,
+                run.branch if run.contract else "",
             ),
         )
         return replace(lease, run=run, rev=int(answer))

@@ -11,6 +11,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from app.domain.branch import BRANCH
 from app.domain.edit import EXECUTABLE, FILE, LINK
 from app.domain.errors import (
     Exists,
@@ -24,7 +25,7 @@ from app.domain.ports import CommitView, FileWrite, PullView
 from app.domain.redact import Redactor
 from app.domain.report_annotations import Annotation
 from worker.desk.github import answers
-from worker.desk.github.http import BRANCH, Client
+from worker.desk.github.http import Client
 from worker.desk.github.reader import blob_id
 
 T = TypeVar("T")
