@@ -110,7 +110,7 @@ class Desk:
             ledger=self.ledger,
             rows=Approvals(self.ledger.calls),
             weigh=self.access.weigh,
-            gates=GateLook(self.access.reports, self.access.write),
+            gates=GateLook(self.access.reports, self.access.write, self.ledger),
             write=self.access.write,
             config_of=config_of,
             owner=self.name,
