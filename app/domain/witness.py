@@ -123,7 +123,9 @@ def _red(red: RedGreen) -> list[Finding]:
         found.append(Finding(claims.RED_GREEN, Holds.HOLDS, (said,)))
     if red.idle:
         said = _listed("They pass without it, too, and prove nothing about the fix", red.idle)
-        found.append(Finding("Tests of the change that show nothing about it", Holds.UNKNOWN, (said,)))
+        found.append(
+            Finding("Tests of the change that show nothing about it", Holds.UNKNOWN, (said,))
+        )
     if red.unread or red.note:
         told = (red.note, _listed("Not told on the base's sources", red.unread))
         claim = "Red to green was not shown"
