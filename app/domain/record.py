@@ -31,6 +31,8 @@ BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
 QUEUE_DESK = "desk"
 QUEUE_RUNS = "runs"
+QUEUE_LARGE = "large"  # runs of class large, for runners
+LARGE = "large"  # a run row's `class`, "" for all others
 
 JOB_EVENT = "worker.jobs.event"
 JOB_RUN = "worker.jobs.run"

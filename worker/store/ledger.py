@@ -23,7 +23,7 @@ from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
 from worker.store.exchange import Exchange
 from worker.store.hold import LedgerHold, intent, journal, journal_fault
-from worker.store.rows import Due, Lease, Opened, Opening, Row
+from worker.store.rows import Due, Lease, Opened, Opening, Row, Wake
 
 GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
@@ -252,6 +252,7 @@ class Ledger(Exchange):
                 SPEND,
                 int(run.state in ENDS),
                 record.SCHEMA,
+                record.LARGE if run.large else "",
                 run.branch if run.contract else "",
             ),
         )
@@ -360,14 +361,14 @@ class Ledger(Exchange):
         except codec.NewerSchema:
             return None
 
-    def wake(self, run_id: str, again_ms: int = RING_AGAIN) -> int:
+    def wake(self, run_id: str, again_ms: int = RING_AGAIN) -> Wake:
         """Count a wake-up (for the job's id); the run is due again after `again_ms`, doubled with
         each wake-up that no claim answered. Raises `Missing`."""
         keys = (record.run_key(run_id), record.DUE)
-        count = int(self.calls.script(scripts.WAKE, keys, (run_id, again_ms)))
-        if not count:
+        count, size = self.calls.script(scripts.WAKE, keys, (run_id, again_ms))
+        if not int(count):
             raise Missing(f"there is no run {run_id} in the ledger")
-        return count
+        return Wake(int(count), size.decode() == record.LARGE)
 
     def due(self, now: int, limit: int) -> list[Due]:
         """Runs past their wake time without a live lease, longest first."""
