@@ -22,7 +22,7 @@ from rq.serializers import JSONSerializer
 from rq.worker import WorkerStatus
 
 from app.domain.errors import Unavailable
-from app.domain.record import JOB_EVENT, JOB_RUN, QUEUE_DESK, QUEUE_LARGE, QUEUE_RUNS
+from app.domain.record import JOB_EVENT, JOB_RUN, QUEUE_LARGE, QUEUES, queue_of, run_job
 from app.domain.state import Role
 from worker.handover import ENDING, listen_for
 from worker.lapse import HOLDER, PAUSE, excuse, owner_of
@@ -30,15 +30,8 @@ from worker.processes import die_with_parent
 from worker.store.ledger import Ledger
 from worker.store.rows import Wake
 
-QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
 JOB_SECONDS = 6 * 3600  # our own limits are far shorter; this only ends what they cannot
 FAILURE_SECONDS = 300
-
-
-def queue_of(role: Role, *, large: bool = False) -> str:
-    """The queue's name; a runner's worker has either small runs or large ones before it, so that
-    large ones never hold the others up."""
-    return QUEUE_LARGE if large and role is Role.RUNNER else QUEUES[role]
 
 
 class Bell:
@@ -78,7 +71,9 @@ class Bell:
             return
 
     def run(self, role: Role, run_id: str, wake: Wake) -> None:
-        self.ring(role, JOB_RUN, run_id, f"{run_id}-{wake.number}", large=wake.large)
+        """Ring for a run as `Ledger.wake` counted it; the number 0 is no ring."""
+        if wake.number:
+            self.ring(role, JOB_RUN, run_id, run_job(run_id, wake.number), large=wake.large)
 
 
 def job_name(wanted: str) -> str:

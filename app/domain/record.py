@@ -6,9 +6,12 @@ Rows are hashes with `v` (schema), `rev` (compare-and-set), `fence` (of the last
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from app.domain.state import Role
 
 SCHEMA = 1
 
@@ -32,11 +35,18 @@ BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 QUEUE_DESK = "desk"
 QUEUE_RUNS = "runs"
 QUEUE_LARGE = "large"  # runs of class large, for runners
+QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
 LARGE = "large"  # a run row's `class`, "" for all others
 
 JOB_EVENT = "worker.jobs.event"
 JOB_RUN = "worker.jobs.run"
 JOB_TOKEN = "worker.jobs.token"  # noqa: S105 - a dotted name
+
+
+def queue_of(role: Role, *, large: bool = False) -> str:
+    """The queue's name. Each worker of a runner has small runs or large ones before it, so that
+    large ones never hold the others up."""
+    return QUEUE_LARGE if large and role is Role.RUNNER else QUEUES[role]
 
 
 def event_key(key: str) -> str:
@@ -252,3 +262,19 @@ class ChangeRow:
     runs: tuple[str, ...] = ()
     pull: int = 0
     open: bool = True
+
+
+def waiting_jobs(name: str) -> str:
+    """The list of RQ's that holds the ids of the jobs of a queue which nobody took yet."""
+    return f"rq:queue:{name}"
+
+
+def run_job(run: str, count: int | str) -> str:
+    """The id of the `count`-th wake-up for a run."""
+    return f"{run}-{count}"
+
+
+def event_job(key: str, count: int | str) -> str:
+    """The id of the `count`-th wake-up for an event. RQ takes letters, digits, `-` and `_` only,
+    so the key goes in as a hash."""
+    return f"event-{hashlib.sha256(key.encode()).hexdigest()[:32]}-{count}"

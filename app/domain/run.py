@@ -116,6 +116,7 @@ class Run:
     outcomes: tuple[Outcome, ...] = ()  # of a revision: what the model says of each thread
     people: tuple[PullCommit, ...] = ()  # commits by people on the pull request of a revision
     ci: Ci | None = None  # what was decided about the repository's own workflows, at the gate
+    untold: str = ""  # why nobody was told of its end, "" where people were, or will be
     word: str = ""  # the command that started it (`commands.Word`), "" for the label
 
     def moved(self, signal: Signal) -> Run:

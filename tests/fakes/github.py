@@ -479,7 +479,9 @@ class FakeWriter:
         )
         return made
 
-    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
+    def comment(
+        self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False
+    ) -> int:
         self.hub.up()
         if marker not in body:
             raise ForbiddenCall("no marker")
@@ -495,7 +497,8 @@ class FakeWriter:
                 raise Refused("Unable to create comment because issue is locked.", 403)
             found = FakeComment(self.hub.next_id(), issue, body)
             self.hub.comments.append(found)
-        found.body = body
+        if not keep:
+            found.body = body
         return found.id
 
     def reply(self, pull: int, comment: int, body: str, marker: str) -> int:

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
+from app.domain import record
 from app.domain.errors import Stop, Unavailable
 from app.domain.state import Role, Signal
 from tests.worker.desk.made import contract
-from tests.worker.store.samples import opened
+from tests.worker.store.samples import an_event, opened
 from worker import keeping, settings
+from worker.desk.wiring import ring_again
 from worker.queue import Bell
 from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
@@ -50,8 +52,12 @@ def test_a_large_run_is_rung_where_large_ones_wait_and_a_workers_of_others_hands
 
     settled = settings.runner(settings.Door({"ANTHROPIC_API_KEY": "k"}))
     model, sandbox = AnthropicModel("k", "http://127.0.0.1:9"), SandboxClient("/nowhere.sock")
-    Runner(settled, ledger, bell, model, sandbox).carry(run_id, large=False)
-    assert queued(redis, "large") == [f"{run_id}-1", f"{run_id}-2"]
+    runner = Runner(settled, ledger, bell, model, sandbox)
+    runner.carry(run_id, large=False)
+    assert queued(redis, "large") == [f"{run_id}-1"]  # it waits there already
+    redis.delete("rq:queue:large")
+    runner.carry(run_id, large=False)
+    assert queued(redis, "large") == [f"{run_id}-2"]
     row = ledger.row(run_id)
     assert row is not None and row.fence == 1  # the worker of small runs took nothing
 
@@ -62,6 +68,44 @@ def test_a_large_run_at_the_desk_waits_with_all_others(redis: Redis) -> None:
     bell.run(Role.RUNNER, "r2", Wake(1))
     assert (queued(redis, "desk"), queued(redis, "runs")) == (["r1-3"], ["r2-1"])
     assert queued(redis, "large") == []
+
+
+def test_a_run_whose_wake_up_waits_in_the_queue_is_not_rung_for_again(redis: Redis) -> None:
+    """A backlog is no reason to fork a worker for the same run once more."""
+    ledger, bell = Ledger(redis), Bell(redis)
+    run_id = opened(ledger)
+
+    def due_again() -> None:
+        redis.zadd(record.DUE, {run_id: 1})
+        keeping.rewake(Role.DESK, ledger, bell)
+
+    for _ in range(3):
+        due_again()
+    assert queued(redis, "desk") == [f"{run_id}-1"]
+    assert ledger.due(ledger.now(), 9) == [], "and it makes room for others that are due"
+    assert redis.lpop("rq:queue:desk")  # its worker died before it began
+    due_again()
+    assert queued(redis, "desk") == [f"{run_id}-2"]
+    keeping.rewake(Role.RUNNER, ledger, bell)
+    bell.run(Role.RUNNER, run_id, ledger.wake(run_id, Role.RUNNER))
+    assert queued(redis, "runs") == [f"{run_id}-3"], "another role's queue is another matter"
+
+
+def test_an_event_whose_wake_up_waits_in_the_queue_is_not_rung_for_again(redis: Redis) -> None:
+    ledger, bell = Ledger(redis), Bell(redis)
+    key = an_event().key
+    ledger.add_event(an_event())
+    for _ in range(3):
+        ring_again(ledger, bell, key)
+    assert queued(redis, "desk") == [record.event_job(key, 1)]
+    assert redis.lpop("rq:queue:desk")
+    ring_again(ledger, bell, key)
+    assert queued(redis, "desk") == [], "it was rung for just now, and may be at work"
+    redis.hset(record.event_key(key), "rung", "1")
+    ring_again(ledger, bell, key)
+    assert queued(redis, "desk") == [record.event_job(key, 2)]
+    ring_again(ledger, bell, "nothing")
+    assert len(queued(redis, "desk")) == 1
 
 
 def test_ringing_twice_for_one_thing_is_one_wake_up(redis: Redis) -> None:

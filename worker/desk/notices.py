@@ -13,6 +13,9 @@ from worker.desk.intents import done
 from worker.desk.kit import FIX_LABEL, OURS, RUNNING, DeskKit
 
 STICKY = "status"  # intent: the sticky comment
+# Intent: we take `agent:running` off ourselves. GitHub tells us of that as of anybody's act, and
+# whoever handles it must not take it for a person's wish to end the run.
+UNMARKED = "unmarked"
 
 
 def status_marker(change: str) -> str:
@@ -70,4 +73,6 @@ def relabel(
                 if label != RUNNING and kit.newer_trigger(run):
                     continue
                 kit.taking_off(run.repository.id, issue)
+            elif other == RUNNING:
+                kit.hold.intend(UNMARKED, {"label": label})
             writer.remove_label(issue, shown[other.casefold()])

@@ -385,6 +385,10 @@ class Control:
         shown: list[Json] = self.act("log", since=since)
         return shown
 
+    def keep_answers(self) -> None:
+        """From now on every line of the log has `answer` too, until the next reset."""
+        self.act("keep_answers")
+
     def clear_log(self) -> None:
         self.act("clear_log")
 
@@ -396,9 +400,10 @@ class Control:
     def expire_tokens(self) -> int:
         return int(self.act("expire_tokens"))
 
-    def deliveries(self) -> list[Json]:
-        """Every webhook with event, action, guid, status_code, payload (text), oldest first."""
-        shown: list[Json] = self.act("deliveries")
+    def deliveries(self, since: int = 0) -> list[Json]:
+        """Every webhook but the first `since`, with event, action, guid, status_code, payload
+        (text), oldest first."""
+        shown: list[Json] = self.act("deliveries", since=since)
         return shown
 
     def wait_delivered(self, seconds: float = PATIENCE) -> None:

@@ -229,7 +229,7 @@ def test_one_of_two_claimers_gets_the_run(ledger: Ledger) -> None:
 def test_a_run_that_is_not_there_cannot_be_claimed(ledger: Ledger) -> None:
     assert ledger.claim("r9", "w1", MINUTE) is None
     with pytest.raises(Missing):
-        ledger.wake("r9")
+        ledger.wake("r9", Role.DESK)
     assert not ledger.cancel("r9")
 
 
@@ -360,13 +360,13 @@ def test_wake_ups_that_nobody_answers_grow_rarer(ledger: Ledger) -> None:
     opened(ledger)
     pauses = []
     for count in range(1, 9):
-        assert ledger.wake("r1", again_ms=1000) == Wake(count)
+        assert ledger.wake("r1", Role.DESK, again_ms=1000) == Wake(count)
         row = ledger.row("r1")
         assert row is not None
         pauses.append(round((row.due - ledger.now()) / 1000))
     assert pauses == [1, 2, 4, 8, 16, 32, 32, 32]
     ledger.save(claimed(ledger, "r1"), a_run("r1"), release=True)
-    ledger.wake("r1", again_ms=1000)
+    ledger.wake("r1", Role.DESK, again_ms=1000)
     row = ledger.row("r1")
     assert row is not None and row.due - ledger.now() <= 1000 and row.wakes == 9
 
@@ -375,11 +375,11 @@ def test_a_wake_up_leaves_a_held_or_ended_run_alone(ledger: Ledger) -> None:
     opened(ledger)
     lease = claimed(ledger, "r1")
     before = ledger.row("r1")
-    ledger.wake("r1", again_ms=1)
+    ledger.wake("r1", Role.DESK, again_ms=1)
     after = ledger.row("r1")
     assert before is not None and after is not None and before.due == after.due
     ledger.save(lease, ended(lease.run), release=True)
-    ledger.wake("r1")
+    ledger.wake("r1", Role.DESK)
     assert ledger.runs_without_end() == []
 
 
