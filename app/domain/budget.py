@@ -138,6 +138,6 @@ def _spent(reason: Reason, what: str) -> Halt:
     return Halt(
         reason,
         f"The budget stopped this run: {what}.",
-        "Narrow the issue, or raise the limit in `.github/agent.yml`: under `limits`, for a run of "
-        "class large under `large`.",
+        "Narrow the issue, or raise the limit under `limits` in `.github/agent.yml` (under `large` "
+        "for a run of class large).",
     )
