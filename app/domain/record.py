@@ -34,11 +34,19 @@ BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
 QUEUE_DESK = "desk"
 QUEUE_RUNS = "runs"
+QUEUE_LARGE = "large"  # runs of class large, for runners
 QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
+LARGE = "large"  # a run row's `class`, "" for all others
 
 JOB_EVENT = "worker.jobs.event"
 JOB_RUN = "worker.jobs.run"
 JOB_TOKEN = "worker.jobs.token"  # noqa: S105 - a dotted name
+
+
+def queue_of(role: Role, *, large: bool = False) -> str:
+    """The queue's name. Each worker of a runner has small runs or large ones before it, so that
+    large ones never hold the others up."""
+    return QUEUE_LARGE if large and role is Role.RUNNER else QUEUES[role]
 
 
 def event_key(key: str) -> str:
