@@ -497,6 +497,8 @@ class GitHubWriter(Protocol):
     ) -> int:
         """Create or adopt (by `external_id`) a completed check run with its annotations; its id."""
 
+    def own_comments(self, issue: int) -> list[str]: ...
+
     def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
         """Create, or edit the one that is known or carries `marker`; the comment's id."""
 

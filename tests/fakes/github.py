@@ -479,6 +479,10 @@ class FakeWriter:
         )
         return made
 
+    def own_comments(self, issue: int) -> list[str]:
+        self.hub.up()
+        return [c.body for c in self.hub.comments if c.ours and c.issue == issue]
+
     def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
         self.hub.up()
         if marker not in body:
