@@ -49,7 +49,8 @@ class Opening(StrEnum):
 @dataclass(frozen=True)
 class Opened:
     """The answer to `open_run`. `run_id` is "" for `pull` and `forgotten`; `pull` is 0 without a
-    pull request; `waiting` is what the active run waits for (a value of `Waiting`), "" if it does not."""
+    pull request; `waiting` is what the active run waits for (a value of `Waiting`), "" if it does
+    not."""
 
     outcome: Opening
     run_id: str

@@ -179,7 +179,8 @@ class App:
         """A token for exactly this repository and these permissions.
 
         Raises `Halt(INSTALLATION)` where the installation is gone, suspended or narrower,
-        `Unavailable` where GitHub does not know the App's key, `IntegrityError` (and revokes) where GitHub granted anything else than was asked.
+        `Unavailable` where GitHub does not know the App's key, `IntegrityError` (and revokes) where
+        GitHub granted anything else than was asked.
         """
         if not repository_id or not permissions:
             raise IntegrityError("A token is never asked without a repository and permissions.")
