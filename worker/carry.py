@@ -41,8 +41,6 @@ SALVAGED = KEEPABLE | {State.PUBLISH}
 UNDOABLE = frozenset({Reason.INSTALLATION, Reason.NEEDS_OPERATOR, Reason.INFRASTRUCTURE})
 UNTOLD = 30.0  # seconds, the first time that an ending could not be told
 PATIENCE_MS = 24 * 3_600_000  # that a run waits in one state for something that is away
-# What people are waited for has a deadline of its own.
-DATED = frozenset({Waiting.ANSWER, Waiting.PLAN, Waiting.PUBLISH})
 # Endings after which partial work is not shown as a draft, whatever `on_stop` says.
 NEVER_KEPT = frozenset({Reason.CANCELLED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE})
 log = logging.getLogger(__name__)
@@ -204,7 +202,7 @@ class Carrier:
     def _too_long(self, run: Run, park: Park) -> bool:
         """Whether the run has waited in this state for as long as it may."""
         since = _since(run)
-        waits = since > 0 and park.waiting not in DATED
+        waits = since > 0 and not park.waiting.of_person
         return waits and self.ledger.now() - since >= PATIENCE_MS
 
     def _park(self, lease: Lease, run: Run, park: Park, hold: Hold) -> None:
@@ -247,7 +245,7 @@ def _worth_keeping(run: Run) -> bool:
 
 def _since(run: Run) -> int:
     """When this state's first wait for something began, 0 without one; waits for people aside."""
-    return 0 if run.wait is None or run.wait.waiting in DATED else run.wait.since
+    return 0 if run.wait is None or run.wait.waiting.of_person else run.wait.since
 
 
 def _given_up(park: Park) -> Halt:

@@ -27,7 +27,8 @@ class Reader(Protocol):
 @dataclass(frozen=True)
 class SetupSettings:
     """`hosts` besides the usual registries, `certificates` as PEM bytes, `environment` for the
-    builder alone; names may lead into `networks`; `memory` and `disk` in bytes."""
+    builder alone; names may lead into `networks`; `memory` and `disk` in bytes; `runtime` is who
+    runs builders, "" for who runs checks."""
 
     on: bool = True
     hosts: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ class SetupSettings:
     memory: int = 4 << 30
     disk: int = 8 << 30
     networks: tuple[str, ...] = ()
+    runtime: str = ""
 
 
 def setup(door: Reader) -> SetupSettings:
@@ -52,6 +54,7 @@ def setup(door: Reader) -> SetupSettings:
         memory=door.whole("PATCHWARRANT_SETUP_MEMORY_MIB", 4096, least=64, most=MIBS) << 20,
         disk=door.whole("PATCHWARRANT_SETUP_DISK_MIB", 8192, most=MIBS) << 20,
         networks=tuple(door.text("PATCHWARRANT_SETUP_NETWORKS", "").replace(",", " ").split()),
+        runtime=door.text("PATCHWARRANT_SETUP_RUNTIME", ""),
     )
 
 

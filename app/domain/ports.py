@@ -499,8 +499,10 @@ class GitHubWriter(Protocol):
 
     def own_comments(self, issue: int) -> list[str]: ...
 
-    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
-        """Create, or edit the one that is known or carries `marker`; the comment's id."""
+    def comment(
+        self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False
+    ) -> int:
+        """Create, or edit (with `keep` leave) the one that is known or carries `marker`; its id."""
 
     def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
         """One reply with `marker` in the thread that `comment` began, made or found; its id."""

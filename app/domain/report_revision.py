@@ -221,13 +221,16 @@ def revised(run: Run, facts: Facts) -> str:
     return "\n\n".join(parts)
 
 
+AGAIN_HERE = "Say `/agent revise` again here."
+
+
 def again_here(step: str) -> str:
     """What a person can do about a revision: the label that other endings name is of no use while
     the pull request is open."""
     kept = unlabelled(step)
     if "/agent revise" in kept:
         return kept
-    return f"{kept} Then say `/agent revise` again here.".strip()
+    return f"{kept} Then say `/agent revise` again here." if kept else AGAIN_HERE
 
 
 def stopped(run: Run) -> str:

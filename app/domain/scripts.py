@@ -194,8 +194,10 @@ return 1
 
 # Compare-and-set on fence and rev. KEYS: run row, due, Change row; ARGV after fence and operation:
 # rev, JSON, state, role, waiting, pull, over (0|1), release (0|1), due ("" = by the rules), grace,
-# run id, prefix of spend rows, ending (0|1), schema. A run that is over is always released;
-# one that ends is no longer asked to end, or nobody could tell its ending.
+# run id, prefix of spend rows, ending (0|1), schema, branch ("" where the run has no contract yet:
+# as long as there is no pull request, a contract settles how the Change's branch is called). A run
+# that is over is always released; one that ends is no longer asked to end, or nobody could tell its
+# ending.
 SAVE = (
     _FENCED
     + """
@@ -206,8 +208,13 @@ redis.call('HSET', KEYS[1], 'v', ARGV[16], 'rev', rev, 'data', ARGV[4], 'state',
   'role', ARGV[6], 'waiting', ARGV[7])
 if row[2] ~= ARGV[5] then redis.call('HSET', KEYS[1], 'crashes', '0', 'lapses', '') end
 if ARGV[7] == '' then redis.call('HDEL', KEYS[1], 'answer') end
-if ARGV[15] == '1' then redis.call('HDEL', KEYS[1], 'cancel') end
-if ARGV[8] ~= '0' and redis.call('HGET', KEYS[3], 'pull') == '0' then
+if ARGV[15] == '1' then redis.call('HDEL', KEYS[1], 'cancel', 'cancel_why') end
+local c = redis.call('HMGET', KEYS[3], 'pull', 'branch')
+if ARGV[17] ~= '' and c[1] == '0' and c[2] ~= ARGV[17] then
+  redis.call('HSET', KEYS[3], 'branch', ARGV[17])
+  redis.call('HINCRBY', KEYS[3], 'rev', 1)
+end
+if ARGV[8] ~= '0' and c[1] == '0' then
   redis.call('HSET', KEYS[3], 'pull', ARGV[8])
   redis.call('HINCRBY', KEYS[3], 'rev', 1)
 end
@@ -264,10 +271,12 @@ CANCEL = (
     + """
 if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
 local state = redis.call('HGET', KEYS[1], 'state')
-for i = 2, #ARGV do
+for i = 3, #ARGV do
   if state == ARGV[i] then return 1 end
 end
-redis.call('HSET', KEYS[1], 'cancel', '1')
+if redis.call('HSETNX', KEYS[1], 'cancel', '1') == 1 then
+  redis.call('HSET', KEYS[1], 'cancel_why', ARGV[2])
+end
 local at = now()
 if tonumber(redis.call('HGET', KEYS[1], 'lease')) <= at then
   redis.call('ZADD', KEYS[2], text(at), ARGV[1])

@@ -35,7 +35,7 @@ from app.domain.ports import (
     WeighedCommit,
 )
 from app.domain.report_annotations import Annotation
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind
 
 Files = dict[str, tuple[int, bytes]]
@@ -171,7 +171,7 @@ class FakeGitHub:
     @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
         self.phases.append(phase)
-        yield FakeWriter(self, branch_name(run.issue, run.change))
+        yield FakeWriter(self, run.branch)
 
     def next_id(self) -> int:
         return 1_000 + sum(map(len, (self.comments, self.checks, self.pulls, self.inline)))
@@ -483,7 +483,9 @@ class FakeWriter:
         self.hub.up()
         return [c.body for c in self.hub.comments if c.ours and c.issue == issue]
 
-    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
+    def comment(
+        self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False
+    ) -> int:
         self.hub.up()
         if marker not in body:
             raise ForbiddenCall("no marker")
@@ -499,7 +501,8 @@ class FakeWriter:
                 raise Refused("Unable to create comment because issue is locked.", 403)
             found = FakeComment(self.hub.next_id(), issue, body)
             self.hub.comments.append(found)
-        found.body = body
+        if not keep:
+            found.body = body
         return found.id
 
     def reply(self, pull: int, comment: int, body: str, marker: str) -> int:

@@ -25,10 +25,11 @@ def test_hosts_mirrors_and_certificates_are_read(tmp_path: Path) -> None:
                 "PATCHWARRANT_SETUP_CERTIFICATES": str(bundle),
                 "PATCHWARRANT_SETUP_ENV": "PIP_INDEX_URL=https://m.example.org/ X='a b'",
                 "PATCHWARRANT_SETUP_SHARED": "yes",
+                "PATCHWARRANT_SETUP_RUNTIME": "sysbox-runc",
             }
         )
     ).setup
-    assert (read.on, read.shared) == (False, True)
+    assert (read.on, read.shared, read.runtime) == (False, True, "sysbox-runc")
     assert read.hosts == ("a.example.org", "*.example.com")
     assert read.certificates.startswith(b"-----BEGIN")
     assert read.environment == {"PIP_INDEX_URL": "https://m.example.org/", "X": "a b"}

@@ -274,6 +274,11 @@ class SandboxClient:
                 "the certificates fit?"
             ) from error
         except httpx.HTTPError as error:
+            if "ALERT_" in str(error) or "CERTIFICATE_REQUIRED" in str(error):
+                raise Unavailable(
+                    f"the sandbox at {self._address} does not take cert.pem in "
+                    f"PATCHWARRANT_SANDBOX_TLS ({error}); renew it, or let its CA sign one"
+                ) from error
             raise Unavailable(f"the sandbox's connection broke: {error!r}") from error
 
     def _verdict(self, answer: httpx.Response) -> None:

@@ -21,6 +21,7 @@ from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.errors import APIError, DockerException, NotFound
 
 from app.domain.errors import Missing, Refused, Unavailable
+from worker.sandbox import away
 from worker.sandbox.container import Container, Ending
 from worker.sandbox.profile import (
     LABEL,
@@ -32,17 +33,6 @@ from worker.sandbox.profile import (
 )
 from worker.sandbox.protocol import Broken
 from worker.sandbox.versions import api
-
-# What a client library says about an engine that is away, and what an operator should read.
-AWAY = {
-    "Permission denied": "this user may not open the Docker engine's socket; add it to the group "
-    "that owns the socket (usually docker)",
-    "No such file or directory": "there is no socket of a Docker engine; is it running?",
-    "Connection refused": "no Docker engine listens there; is it running?",
-    "CERTIFICATE_VERIFY_FAILED": "the engine's certificate is not of the CA in DOCKER_CERT_PATH; "
-    "is it the right machine?",
-    "timed out": "the Docker engine did not answer in time; is it well?",
-}
 
 
 @contextlib.contextmanager
@@ -56,25 +46,16 @@ def faults(doing: str) -> Iterator[None]:
         status = error.status_code or 500
         if 400 <= status < 500:
             said = _sentence(error.explanation)
-            raise Refused(f"{doing}: the engine refused: {said}", status) from error
+            raise Refused(f"{doing}: the engine refused: {away.advised(said)}", status) from error
         said = _sentence(error.explanation)
         raise Unavailable(f"{doing}: the engine answered {status}: {said}") from error
     except (DockerException, requests.RequestException, OSError) as error:
-        raise Unavailable(f"{doing}: {_away(error)}") from error
+        raise Unavailable(f"{doing}: {away.sentence(_sentence(error))}") from error
 
 
 def _sentence(text: object) -> str:
     """The engine's words on one line."""
     return " ".join(str(text).split())[:300]
-
-
-def _away(error: Exception) -> str:
-    """One sentence for an engine that does not answer: what it is, and what to do."""
-    said = _sentence(error)
-    for sign, sentence in AWAY.items():
-        if sign in said:
-            return f"{sentence} ({said})"
-    return f"no answer from the Docker engine; is it running? ({said})"
 
 
 @dataclass(frozen=True)
@@ -146,11 +127,12 @@ class Engine:
     def __init__(self, host: str = "", timeout: int = 30, certs: str = "") -> None:
         self._host = host or "unix:///var/run/docker.sock"
         self._timeout = timeout
+        away.sound(self._host)
         self._tls = _tls(self._host, certs)
         self.users = Users()
         self._local = threading.local()
         self._clients: list[Any] = []
-        with faults("asking the engine for its version"):
+        with faults(f"asking the engine at {self._host} for its version"):
             first = self._client(DEFAULT_DOCKER_API_VERSION, timeout)
             self._clients.append(first)
             said = first.version(api_version=False)
@@ -352,17 +334,17 @@ class Engine:
 
 def _tls(host: str, certs: str) -> docker.tls.TLSConfig | None:
     """Raises `Refused` for an address that would hand the engine to whoever reaches it."""
-    if not host.startswith(("tcp://", "https://")):
+    if not host.startswith("tcp://"):
         return None
     if not certs:
-        raise Refused(
-            f"the engine at {host} is asked for without TLS: who reaches its port is root there; "
-            "set DOCKER_CERT_PATH to a folder with ca.pem, cert.pem and key.pem, or use ssh://"
-        )
+        raise away.without_tls(host)
     folder = Path(certs)
     missing = [n for n in ("ca.pem", "cert.pem", "key.pem") if not (folder / n).is_file()]
     if missing:
-        raise Refused(f"DOCKER_CERT_PATH={certs} lacks {', '.join(missing)}")
+        raise Refused(
+            f"DOCKER_CERT_PATH={certs} lacks {', '.join(missing)}; put there what the engine's CA "
+            "signed for this caller"
+        )
     return docker.tls.TLSConfig(
         client_cert=(str(folder / "cert.pem"), str(folder / "key.pem")),
         ca_cert=str(folder / "ca.pem"),

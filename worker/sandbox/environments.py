@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.domain.errors import Unavailable
+from app.domain.errors import Missing, Unavailable
 from app.domain.setup import HOME
 from worker.sandbox.answer import Answer, Body, Work
 from worker.sandbox.service import Rooms, decoded
-from worker.sandbox.services import Wanted, beside
+from worker.sandbox.services import Wanted, beside, weight
 from worker.sandbox.setup import Setups, environment_of
 from worker.sandbox.setup_wire import SetupHeader, plan_of, setup_head
 from worker.sandbox.wire import Head
@@ -80,13 +80,23 @@ class SetupRoom:
         self, run: str, image: str, seconds: float, cancelled: Callable[[], bool]
     ) -> AbstractContextManager[str]:
         """The services of an environment, around one check or box; its network."""
-        if image not in self.services:
-            told = environment_of(self.rooms.maker, image)["services"]
-            self.services[image] = [Wanted.read(one) for one in told]
-        wanted = self.services[image]
+        wanted = self._services(image)
         if wanted:
             self.rooms.maker.disk.check()
         return beside(self.rooms.maker, run, image, wanted, seconds, cancelled)
+
+    def weight(self, image: str) -> int:
+        """Bytes of memory that the services of an environment take, 0 for an image that is gone:
+        that is said where it is used."""
+        with suppress(Missing):
+            return weight(self._services(image))
+        return 0
+
+    def _services(self, image: str) -> list[Wanted]:
+        if image not in self.services:
+            told = environment_of(self.rooms.maker, image)["services"]
+            self.services[image] = [Wanted.read(one) for one in told]
+        return self.services[image]
 
     def links(self, image: str) -> tuple[tuple[str, str], ...]:
         """(path, target) of what set-up made for each tree in `image`, outer folders first."""

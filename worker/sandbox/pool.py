@@ -19,6 +19,7 @@ from worker.sandbox.container import Container
 LIFE_SECONDS = 900.0  # after which an unused container is replaced
 WANTED_SECONDS = 1800.0  # for which an image that nobody asks for is kept warm
 KEYS_MOST = 2  # images at once
+PAUSE_SECONDS = 0.3  # before one that was taken is replaced: making it would slow its taker down
 
 Key = tuple[str, int]  # image id, bytes of memory
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class Pool:
     ready: dict[Key, list[Ready]] = field(default_factory=dict)
     wanted: dict[Key, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    hurry: threading.Event = field(default_factory=threading.Event)  # its taker is done
     closed: bool = False
 
     def __post_init__(self) -> None:
@@ -52,10 +54,12 @@ class Pool:
         if self.size:
             with self.lock:
                 self.wanted[image, memory] = self.clock()
+            self.hurry.set()
             self._refill()
 
     def take(self, image: str, memory: int) -> Container | None:
-        """An unused container, None where none is ready; another one is made behind it."""
+        """An unused container, None where none is ready; another one is made behind it, a moment
+        later or when `want` tells that the taker is done, whichever comes first."""
         while True:
             with self.lock:
                 waiting = self.ready.get((image, memory))
@@ -63,7 +67,7 @@ class Pool:
                     return None
                 found = waiting.pop(0)
             if found.container.waiting():
-                self._refill()
+                self._refill(PAUSE_SECONDS)
                 return found.container
             found.container.remove()
 
@@ -100,6 +104,7 @@ class Pool:
         """Remove every container that waits."""
         with self.lock:
             self.closed = True
+        self.hurry.set()
         self._maker.shutdown(wait=True, cancel_futures=True)
         with self.lock:
             waiting = [one.container for kept in self.ready.values() for one in kept]
@@ -107,13 +112,16 @@ class Pool:
         for container in waiting:
             container.remove()
 
-    def _refill(self) -> None:
+    def _refill(self, pause: float = 0.0) -> None:
         with self.lock:
             if not self.closed:
-                self._maker.submit(self._fill)
+                if pause:
+                    self.hurry.clear()
+                self._maker.submit(self._fill, pause)
 
-    def _fill(self) -> None:
+    def _fill(self, pause: float) -> None:
         """Make what is missing, one after another, newest wish first."""
+        self.hurry.wait(pause)
         while (key := self._missing()) is not None:
             try:
                 container = self.make(*key)

@@ -10,7 +10,7 @@ from worker import settings
 from worker.sandbox import selftest
 from worker.sandbox.cell import Maker
 from worker.sandbox.image import ensure_default
-from worker.sandbox.wiring import choices_of, disk_of, opened
+from worker.sandbox.wiring import ceilings_of, choices_of, disk_of, opened, sized
 
 FAILED = 1
 
@@ -26,7 +26,8 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
     try:
         choices = choices_of(read, arguments)
-        with opened(choices, say) as engine:
+        with opened(choices, say, clock()) as engine:
+            sized(ceilings_of(read), engine.facts)
             disk = disk_of(engine, choices.floor)
             maker = Maker.of(engine, "", clock, choices.runtime, disk)
             try:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import msgspec
@@ -50,6 +50,7 @@ from worker.sandbox.wire import (
 BUSY_AGAIN = 2.0  # seconds
 UNBOUNDED = 1 << 62
 LEAST_BUILDER = 512 << 20  # bytes
+LEAST_BESIDE = 256 << 20  # bytes that services must leave for a check
 Shape = TypeVar("Shape")
 Whose = tuple[str, str]  # run, tenant
 Beside = Callable[[str, str, float, Callable[[], bool]], AbstractContextManager[str]]
@@ -95,6 +96,20 @@ class Ceilings:
     @property
     def box_largest(self) -> int:
         return min(self.box_memory, self.largest)
+
+    def beside(self, wanted: int, services: int) -> int:
+        """Bytes of a check's or box's own when its services take `services`.
+
+        Raises `Refused` where all containers together may not have as much."""
+        left = (self.total or UNBOUNDED) - services
+        if services and left < LEAST_BESIDE:
+            raise Refused(
+                f"the services of this environment take {services >> 20} MiB of memory, and all "
+                f"containers of the sandbox together may have {self.total >> 20}: configure fewer "
+                "services, or raise PATCHWARRANT_SANDBOX_TOTAL_MIB",
+                422,
+            )
+        return min(wanted, left)
 
     def builder(self, wanted: int) -> int:
         """Bytes of memory of a set-up: what fits beside kept boxes, since a run that keeps one may
@@ -195,6 +210,7 @@ class Rooms:
         self.live = Live()
         self.admission = Admission(ceilings.room())
         self.links: Callable[[str], tuple[tuple[str, str], ...]] = lambda _: ()  # of an image
+        self.weight: Callable[[str], int] = lambda _: 0  # bytes of an image's services
         self.beside: Beside = lambda _run, _image, _seconds, _over: nullcontext(NO_NETWORK)
         self.held: dict[str, Wish] = {}  # what each kept box was admitted with
         workers = ceilings.concurrency + 2 * ceilings.boxes + self.admission.room.waiting + 4
@@ -292,8 +308,7 @@ class Rooms:
 
     async def _certify(self, body: Body) -> Work:
         header = decoded(await body.header(), CertifyHeader)
-        job, memory = self._job(header.job), self.ceilings.box_largest
-        wish = Wish(Kind.CHECK, header.run, header.tenant, job.memory)
+        asked, memory = self._job(header.job), self.ceilings.box_largest
         self.admission.crowded()
         source, size = await body.spool(self.ceilings.tree)
 
@@ -303,6 +318,9 @@ class Rooms:
                 def over() -> bool:
                     return cancelled() or stop.is_set()
 
+                services = self.weight(header.image)
+                job = replace(asked, memory=self.ceilings.beside(asked.memory, services))
+                wish = Wish(Kind.CHECK, header.run, header.tenant, job.memory + services)
                 with self.admission.entered(wish, self.ceilings.wait, over):
                     self.images.check(header.image, header.tenant)
                     tree = Tree(source, size, self.links(header.image))
@@ -317,8 +335,6 @@ class Rooms:
 
     async def _open(self, body: Body) -> Work:
         header = decoded(await body.header(), OpenHeader)
-        memory = self.ceilings.box_largest
-        wish = Wish(Kind.BOX, header.run, header.tenant, memory)
         self.admission.crowded()
         source, size = await body.spool(self.ceilings.tree)
 
@@ -328,6 +344,9 @@ class Rooms:
                 def over() -> bool:
                     return cancelled() or stop.is_set()
 
+                services = self.weight(header.image)
+                memory = self.ceilings.beside(self.ceilings.box_largest, services)
+                wish = Wish(Kind.BOX, header.run, header.tenant, memory + services)
                 with (
                     self.admission.entered(wish, self.ceilings.wait, over) as keep,
                     ExitStack() as gone,
@@ -347,7 +366,7 @@ class Rooms:
                     )
                     box.beside, box.tenant = gone.pop_all(), header.tenant
                     keep()
-                self.maker.pool.want(header.image, memory)
+                self.maker.pool.want(header.image, self.ceilings.box_largest)
                 name = self.live.add(box)
                 self.held[name] = wish
                 if over():

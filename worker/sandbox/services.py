@@ -37,6 +37,7 @@ from worker.sandbox.profile import (
 from worker.sandbox.seccomp import OPTION as SECCOMP
 
 MEMORY = 1024 * MIB  # of one service, its files in memory included
+WAITER = 64 * MIB  # of the container that owns the network namespace
 STORE = 512 * MIB  # of each folder that it may write to, all within its memory
 INODES = 100_000
 NAMES = "ExtraHosts"  # of the option that makes a service's name lead to loopback
@@ -103,6 +104,11 @@ def host_options(
         "PublishAllPorts": False,
         **({"Tmpfs": dict.fromkeys(stores, owned)} if stores else {}),
     }
+
+
+def weight(services: list[Wanted]) -> int:
+    """Bytes of memory that the containers beside one check may take together."""
+    return len(services) * MEMORY + WAITER if services else 0
 
 
 @contextmanager
@@ -182,7 +188,7 @@ def _waiter(
     user: int,
 ) -> dict[str, Any]:
     options = {
-        **host_options(NO_NETWORK, 64 * MIB, user, runtime),
+        **host_options(NO_NETWORK, WAITER, user, runtime),
         NAMES: [f"{one.name}:127.0.0.1" for one in services],
         "LogConfig": {"Type": "none", "Config": {}},
     }

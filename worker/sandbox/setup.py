@@ -53,6 +53,11 @@ LOG_HALF = 256 << 10  # bytes kept of a log's head, and of its tail
 PROXY_START, PROXY_END = 30.0, 3.0  # seconds
 DISK_EVERY = 5.0  # seconds between looks at the engine's disk
 ENDING = 600  # seconds that a builder may live on, for the commit, before the keeper takes it
+SEALED = (
+    "the runtime {} lets no socket of this machine into a container, so that the set-up cannot "
+    "reach its proxy; start runsc with --host-uds=open, or set PATCHWARRANT_SETUP_RUNTIME to a "
+    "runtime that shares the machine's kernel"
+)
 Say = Callable[[str], None]
 
 
@@ -176,8 +181,12 @@ class Setups:
         """SHA-256 over everything that decides the image."""
         mirrors = dict(sorted(self.rules.environment.items()))
         told = [base, "" if self.rules.shared else scope, plan.digest(), places, mirrors]
-        told.append(profile(PROGRAM))
+        told.append(profile(PROGRAM, self._runtime))
         return hashlib.sha256(json.dumps(told, separators=(",", ":")).encode()).hexdigest()
+
+    @property
+    def _runtime(self) -> str:
+        return self.rules.runtime or self.maker.runtime
 
     def _there(self, key: str) -> str:
         with suppress(Missing):
@@ -252,9 +261,10 @@ class Setups:
             hosts = Hosts(seen, listed(plan.ecosystems), self.rules, plan.hosts)
             if self.rules.certificates:
                 (seen / "certificates.pem").write_bytes(self.rules.certificates)
+            where = str(seen), labels, self._runtime
             with (
                 _proxy(seen),
-                builder(self.maker.engine, base, PROGRAM, bounds, str(seen), labels) as made,
+                builder(self.maker.engine, base, PROGRAM, bounds, *where) as made,
             ):
                 error = self._ran(made, plan, hosts, log, self._over(cancelled))
                 if not error and not plan.only_packages:
@@ -299,6 +309,9 @@ class Setups:
             return str(ended)
         if code == 0 and "done" in said:
             return ""
+        if "sealed" in said and "steps" not in said:
+            log.say(f"!! the proxy's socket cannot be reached from inside: {said['sealed']}")
+            return SEALED.format(self._runtime)
         with suppress(ValueError, TypeError, KeyError):
             title, status = json.loads(said["failed"])
             return f"{title} ended with {status}"

@@ -1,7 +1,8 @@
 """What a set-up asks of the engine: one builder container, its output, and an image made of it.
 
 The builder is no check's container: root inside, a writable root, but no interface, no device, no
-new privileges, and the one mount is a folder of the service's own with the proxy's socket.
+new privileges, and the one mount is a folder of the service's own with the proxy's socket. It is
+compared with what was asked for before it starts, and runs under the operator's runtime.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.errors import Missing, Unavailable
+from app.domain.errors import Missing, Refused, Unavailable
 from worker.sandbox.container import NOT_NOW
 from worker.sandbox.engine import Engine, faults
-from worker.sandbox.profile import CPU_PERIOD, CPU_QUOTA, GIB, LABEL
+from worker.sandbox.profile import CPU_PERIOD, CPU_QUOTA, EMPTY_HOST, GIB, LABEL, differs
 
 SEEN = "/run/patchwarrant"
 PIDS = 2048
@@ -31,12 +32,14 @@ OUTPUT = 64 << 20  # bytes that a builder may print
 PIECE = 1 << 18
 FRAME = 8  # bytes before each piece, the engine's: stream and length
 LINGER = 600  # seconds after its bound in which a builder ends by itself, whoever looks
+LISTS = ("Binds", "CapAdd")  # empty for every other container
 SIZE_EVERY = 10.0  # seconds between looks at the builder's size on disk
 
 
-def host_options(memory: int, folder: str) -> dict[str, Any]:
+def host_options(memory: int, folder: str, runtime: str) -> dict[str, Any]:
     """The builder's `HostConfig`, all of it; `folder` is on the engine's machine."""
     return {
+        "Runtime": runtime,
         "NetworkMode": "none",
         "Binds": [f"{folder}:{SEEN}:ro"],
         "CapDrop": ["ALL"],
@@ -61,6 +64,7 @@ def host_options(memory: int, folder: str) -> dict[str, Any]:
         "LogConfig": {"Type": "none", "Config": {}},
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
         "AutoRemove": False,
+        "PublishAllPorts": False,
     }
 
 
@@ -85,9 +89,12 @@ def container_options(program: str, seconds: int = 0) -> dict[str, Any]:
     }
 
 
-def profile(program: str) -> str:
+def profile(program: str, runtime: str) -> str:
     """SHA-256 of the builder's profile and program: another one makes other images."""
-    asked = {"host": host_options(2 * GIB, "seen"), "container": container_options(program)}
+    asked = {
+        "host": host_options(2 * GIB, "seen", runtime),
+        "container": container_options(program),
+    }
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
@@ -233,20 +240,57 @@ def builder(
     bounds: Bounds,
     folder: str,
     labels: Mapping[str, str],
+    runtime: str,
 ) -> Iterator[Builder]:
-    """A builder that is removed afterwards. Raises `Refused`, `Unavailable`."""
+    """A builder that is removed afterwards. Raises `Refused` where the engine made it otherwise,
+    `Unavailable`."""
     config = {
         **container_options(program, bounds.seconds),
         "Image": image,
         "Labels": {LABEL: "1", **labels},
-        "HostConfig": host_options(bounds.memory, folder),
+        "HostConfig": host_options(bounds.memory, folder, runtime),
     }
     with faults("creating the set-up's container"):
         made = str(engine._api().create_container_from_config(config)["Id"])
     try:
+        with faults("inspecting the set-up's container"):
+            inspected = engine._api().inspect_container(made)
+        if wrong := weaker(inspected, config, swap_limit=engine.facts.swap_limit):
+            raise Refused("the engine weakens the builder's profile: " + "; ".join(wrong), 500)
         yield Builder(engine, made, bounds)
     finally:
         engine.remove(made)
+
+
+def weaker(
+    inspected: Mapping[str, Any], asked: Mapping[str, Any], *, swap_limit: bool
+) -> list[str]:
+    """What the engine made differently from what was asked for, a sentence each."""
+    host, config = inspected.get("HostConfig") or {}, inspected.get("Config") or {}
+    plain = {key: asked["HostConfig"][key] for key in asked["HostConfig"] if key not in LISTS}
+    wrong = differs(plain, host, swap_limit=swap_limit)
+    wrong += [
+        f"{key} should be {asked['HostConfig'][key]!r} and is {host.get(key)!r}"
+        for key in LISTS
+        if _words(host.get(key)) != _words(asked["HostConfig"][key])
+    ]
+    wrong += [
+        f"{key} should be empty and is {host[key]!r}"
+        for key in EMPTY_HOST
+        if host.get(key) and key not in LISTS
+    ]
+    if config.get("User") != asked["User"]:
+        wrong.append(f"User should be {asked['User']} and is {config.get('User')!r}")
+    mounts = [(m.get("Source"), m.get("Destination"), m.get("RW")) for m in inspected["Mounts"]]
+    source, place, _ = asked["HostConfig"]["Binds"][0].rsplit(":", 2)
+    if mounts != [(source, place, False)]:
+        wrong.append(f"Mounts should be the proxy's folder alone and is {mounts!r}")
+    return wrong
+
+
+def _words(found: Iterable[str] | None) -> list[str]:
+    """Newer engines put CAP_ before a capability's name."""
+    return sorted(one.removeprefix("CAP_") for one in found or ())
 
 
 def image_labels(engine: Engine, image: str) -> Mapping[str, str]:

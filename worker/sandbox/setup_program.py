@@ -70,6 +70,16 @@ def joined(client: socket.socket) -> None:
         back.join()
 
 
+def reach() -> None:
+    """Ends the set-up where the runtime lets no socket of the host through."""
+    with socket.socket(socket.AF_UNIX) as proxy:
+        try:
+            proxy.connect(str(SEEN / "proxy.sock"))
+        except OSError as error:
+            say(f"{MARK}sealed {json.dumps(str(error))}")
+            sys.exit(1)
+
+
 def listen() -> None:
     server = socket.create_server(("127.0.0.1", PORT), backlog=128)
 
@@ -274,6 +284,7 @@ def main() -> None:
     shutil.copytree(IN / "tree", WORKSPACE, symlinks=True, dirs_exist_ok=True)
     shutil.rmtree(IN)
     HOME.mkdir(parents=True, exist_ok=True)
+    reach()
     listen()
     asking, env = environment(plan, {}), environment(plan, plan["env"])
     allow(sources())

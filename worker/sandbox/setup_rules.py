@@ -35,7 +35,8 @@ class SetupRules:
     may name (`*`: any name); names may lead into `networks` although these are not public;
     `certificates` is a PEM bundle for the builder alone; `environment` holds mirror settings for
     the builder alone; `shared` lets installations use each other's images. `seconds`, `memory` and
-    `disk` bound one builder, `at_once` their number, `waiting` how many more may wait.
+    `disk` bound one builder, `at_once` their number, `waiting` how many more may wait; `runtime` is
+    who runs builders, "" for who runs checks.
 
     Raises `Refused` that names the setting."""
 
@@ -50,6 +51,7 @@ class SetupRules:
     at_once: int = 2
     networks: tuple[str, ...] = ()
     waiting: int = 64
+    runtime: str = ""
 
     def __post_init__(self) -> None:
         for name, value in self.environment.items():

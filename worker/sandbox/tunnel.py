@@ -75,7 +75,11 @@ class Tunnel:
                 made.kill()
                 said = made.communicate()[1].decode("utf-8", "replace").strip().splitlines()
                 why = said[-1] if said else "it said nothing"
-                raise Unavailable(f"the way to the engine by ssh did not open: {why}")
+                raise Unavailable(
+                    f"the way to the engine by ssh did not open: {why}; it has to work without "
+                    "questions for this user (try `ssh` to that machine), and that one has to be "
+                    "allowed to open the engine's socket there"
+                )
             time.sleep(0.02)
         return made
 

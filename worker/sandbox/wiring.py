@@ -27,16 +27,18 @@ from worker.sandbox.engine import Engine, Facts
 from worker.sandbox.environments import SetupRoom
 from worker.sandbox.image import RECIPE, Images, ensure_default
 from worker.sandbox.leftover import DAY, Keep, Uses
-from worker.sandbox.profile import RUNTIME
+from worker.sandbox.profile import MIB, RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
 from worker.sandbox.setup import Setups, scope_of, setup_made
 from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.tunnel import reached
+from worker.sandbox.validity import valid
 from worker.sandbox.versions import judge
 from worker.setup_settings import SetupSettings
 
 REAP_SECONDS = 30.0
 COLLECT_EVERY = 120  # rounds of the keeper between two looks at old images: an hour
+LEAST_TOTAL = 256 * MIB
 SHARE = 0.8  # of the machine's memory that containers may have
 
 Say = Callable[[str], None]
@@ -153,8 +155,15 @@ def application(rooms: Rooms, setups: SetupRoom, chores: Chores) -> Starlette:
 
 def sized(ceilings: Ceilings, facts: Facts) -> Ceilings:
     """The ceilings with what was left open (0) taken from the engine's machine: two checks a core,
-    four fifths of the memory."""
+    four fifths of the memory. Raises `Refused` where no check would fit."""
     total = ceilings.total or int(facts.memory * SHARE)
+    if 0 < total < LEAST_TOTAL:
+        raise Refused(
+            f"the sandbox's containers may have {total // MIB} MiB of memory together, and "
+            f"{LEAST_TOTAL // MIB} are the least that a check can run in: raise "
+            "PATCHWARRANT_SANDBOX_TOTAL_MIB, or give the engine's machine more "
+            f"(it has {facts.memory // MIB})"
+        )
     return replace(
         ceilings, concurrency=ceilings.concurrency or max(2, 2 * facts.cpus), total=total
     )
@@ -163,13 +172,16 @@ def sized(ceilings: Ceilings, facts: Facts) -> Ceilings:
 def judged(facts: Facts, choices: Choices, say: Say) -> None:
     """Say what is known against engine, runtime and user. Raises `Refused` for a runtime that the
     engine does not have, and for everything that is known where that is asked for."""
-    runtime = choices.runtime
-    if runtime not in facts.runtimes and not runtime.startswith("io.containerd."):
-        raise Refused(
-            f"the engine has no runtime {runtime!r}, only {', '.join(facts.runtimes) or 'none'}; "
-            "install it and name it in the engine's daemon.json"
-        )
-    known = judge(facts.version, facts.runc, runtime)
+    runtimes = dict.fromkeys((choices.runtime, choices.setup.runtime or choices.runtime))
+    for runtime in runtimes:
+        if runtime not in facts.runtimes and not runtime.startswith("io.containerd."):
+            raise Refused(
+                f"the engine has no runtime {runtime!r}, only "
+                f"{', '.join(facts.runtimes) or 'none'}; install it and name it in the engine's "
+                "daemon.json"
+            )
+    told = [one for name in runtimes for one in judge(facts.version, facts.runc, name)]
+    known = list(dict.fromkeys(told))
     for warning in (*facts.warnings, *known):
         say(f"engine: {warning}")
     if os.geteuid() == 0:
@@ -179,8 +191,12 @@ def judged(facts: Facts, choices: Choices, say: Say) -> None:
 
 
 @contextlib.contextmanager
-def opened(choices: Choices, say: Say) -> Iterator[Engine]:
-    """The engine, reached and judged. Raises `Refused` and `Unavailable`."""
+def opened(choices: Choices, say: Say, now: float) -> Iterator[Engine]:
+    """The engine, reached and judged; `now` in epoch seconds. Raises `Refused`, `Unavailable`."""
+    if choices.docker_host.startswith("tcp://") and choices.certs:
+        valid(choices.certs, "DOCKER_CERT_PATH", now)
+    if choices.remote is not None:
+        valid(choices.remote.certs, "PATCHWARRANT_SANDBOX_TLS", now)
     with reached(choices.docker_host) as host, Engine(host, certs=choices.certs) as engine:
         say(f"Docker engine {engine.facts.version}, API {engine.facts.api}")
         judged(engine.facts, choices, say)
@@ -212,7 +228,12 @@ def serve(
     path = Path(socket_path)
     chosen = choices or Choices(docker_host=docker_host)
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
-    with leaving(), opened(chosen, say) as engine, place(path), far(chosen.remote) as beyond:
+    with (
+        leaving(),
+        opened(chosen, say, clock()) as engine,
+        place(path),
+        far(chosen.remote) as beyond,
+    ):
         me = keeper.owner(path, os.getpid())
         folders.sweep(clock())
         if gone := keeper.reap(engine, me, clock()):
@@ -249,6 +270,7 @@ def serve(
         )
         setup_room = SetupRoom(rooms, setups)
         rooms.links, rooms.beside = setup_room.links, setup_room.beside
+        rooms.weight = setup_room.weight
         chores = Chores(rooms, me, clock, uses, chosen.keep, say, setups.forget)
         with listening(path) as sock:
             say(f"the sandbox listens on {path}")
@@ -282,6 +304,7 @@ def rules_of(read: SetupSettings) -> SetupRules:
         memory=read.memory,
         disk=read.disk,
         networks=read.networks,
+        runtime=read.runtime,
     )
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from redis import Redis
 
 from app.domain import record, scripts
+from app.domain.branch import branch_name
 from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
@@ -229,7 +230,8 @@ class Ledger(Exchange):
 
         `due_ms` (Redis ms) is when to wake a run that waits. Without it a released run is due
         after a short while, in case the next role's wake-up gets lost, and a held one after its
-        lease. A run that ended and told so gives up lease and due time and frees its Change.
+        lease. The Change's row names its branch as the run's contract does. A run that ended and
+        told so gives up lease and due time and frees its Change.
         """
         if run.id != lease.run_id:
             raise IntegrityError(f"lease of run {lease.run_id} cannot save run {run.id}")
@@ -253,6 +255,7 @@ class Ledger(Exchange):
                 SPEND,
                 int(run.state in ENDS),
                 record.SCHEMA,
+                run.branch if run.contract else "",
             ),
         )
         return replace(lease, run=run, rev=int(answer))
@@ -286,11 +289,11 @@ class Ledger(Exchange):
         lasts = lease_ms or lease.lease_ms
         return LedgerHold(self.calls, lease, daily, lasts, GRACE, on_lost, leave)
 
-    def cancel(self, run_id: str) -> bool:
+    def cancel(self, run_id: str, why: str = "") -> bool:
         """Ask a run to end; False when there is none or it is over. One that ends already is left
-        to tell its ending."""
+        to tell its ending. `why` is as `cancelled.kept` makes it; the first one stays."""
         keys = (record.run_key(run_id), record.DUE)
-        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, *sorted(ENDS))))
+        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, why, *sorted(ENDS))))
 
     def answer(self, run_id: str, event_key: str, text: str) -> bool:
         """Hand a run that waits for an answer its answer (`text` goes into its journal as a note

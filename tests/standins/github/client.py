@@ -385,6 +385,10 @@ class Control:
         shown: list[Json] = self.act("log", since=since)
         return shown
 
+    def keep_answers(self) -> None:
+        """From now on every line of the log has `answer` too, until the next reset."""
+        self.act("keep_answers")
+
     def clear_log(self) -> None:
         self.act("clear_log")
 

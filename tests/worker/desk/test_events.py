@@ -176,6 +176,16 @@ def test_after_a_ledger_was_lost_no_second_pull_request_is_opened(front: Front) 
     assert front.send("k4") is not None, "a new start, once the old one is closed"
 
 
+def test_a_forgotten_branch_with_a_tail_is_found_by_the_number_that_we_told(front: Front) -> None:
+    text = "<!-- patchwarrant:status:old1 -->\nDraft pull request: #9, and #8, #77"
+    front.hub.comments.append(FakeComment(71, 1, text))
+    front.hub.pulls[8] = pull(8, "agent/issue-2-old1-tail")
+    front.hub.pulls[9] = pull(9, "agent/issue-1-old1-mend-add")
+    front.desk = replace(front.desk, forgot=lambda: True)
+    assert front.send("k2") is None and front.ledger.runs(9) == []
+    assert "#9" in front.notes()[-1]
+
+
 def test_a_ledger_that_was_never_lost_looks_for_nothing(front: Front) -> None:
     front.hub.comments.append(FakeComment(71, 1, "<!-- patchwarrant:status:old1 -->"))
     front.hub.pulls[9] = pull(9, "agent/issue-1-old1")

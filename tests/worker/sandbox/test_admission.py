@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from app.domain.errors import Missing, Unavailable
+from app.domain.errors import Missing, Refused, Unavailable
 from worker.sandbox.admission import KEPT_SECONDS, Admission, Ask, Kind, Room
 from worker.sandbox.service import Ceilings
+from worker.sandbox.services import MEMORY, WAITER, Wanted, weight
 
 GIB = 1 << 30
 ROOM = Room(checks=2, boxes=2, memory=8 * GIB, per_run=2, per_tenant=2, waiting=4)
@@ -214,3 +215,15 @@ def test_a_builder_fits_beside_the_boxes_of_a_small_machine() -> None:
         wanted = limits.builder(4 * GIB)
         assert 0 < wanted <= 4 * GIB
         assert not total or wanted + limits.box_largest <= total
+
+
+def test_services_take_their_memory_from_what_there_is() -> None:
+    wanted = Wanted("db", "sha256:1", 1, {}, (), 1)
+    two = weight([wanted, wanted])
+    assert weight([]) == 0
+    assert two == 2 * MEMORY + WAITER
+    small, open_end = Ceilings(total=3 * GIB), Ceilings()
+    assert small.beside(2 * GIB, 0) == open_end.beside(2 * GIB, two) == 2 * GIB
+    assert small.beside(2 * GIB, two) == 3 * GIB - two
+    with pytest.raises(Refused, match=r"take 2112 MiB .* may have 2200: .*SANDBOX_TOTAL_MIB"):
+        Ceilings(total=2200 << 20).beside(GIB, two)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from docker.errors import DockerException
 
 from app.domain.errors import Refused, Unavailable
+from tests.worker.sandbox.certificates import Authority
+from worker.sandbox.away import advised, sentence
 from worker.sandbox.disk import Disk
-from worker.sandbox.engine import Engine, Facts, Held
+from worker.sandbox.doors import Remote
+from worker.sandbox.engine import Engine, Facts, Held, faults
 from worker.sandbox.leftover import DAY, Keep, Uses, collect, needless
 from worker.sandbox.service import Ceilings
+from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.tunnel import reached, words
+from worker.sandbox.validity import valid
 from worker.sandbox.versions import api, judge, numbers
-from worker.sandbox.wiring import Choices, choices_of, judged, sized
+from worker.sandbox.wiring import Choices, choices_of, judged, opened, sized
 from worker.settings import Door, sandbox
 
 GIB = 1 << 30
@@ -73,6 +82,12 @@ def test_a_runtime_that_the_engine_does_not_have_is_refused() -> None:
     judged(FACTS, Choices(runtime="io.containerd.kata.v2"), lambda _: None)
     with pytest.raises(Refused, match="no runtime 'kata', only runc, runsc"):
         judged(FACTS, Choices(runtime="kata"), lambda _: None)
+    builders = SetupRules(runtime="sysbox-runc")
+    with pytest.raises(Refused, match="no runtime 'sysbox-runc'"):
+        judged(FACTS, Choices(runtime="runsc", setup=builders), lambda _: None)
+    said: list[str] = []
+    judged(FACTS, Choices(runtime="runsc", setup=SetupRules(runtime="runc")), said.append)
+    assert any("runc 1.1.5" in one for one in said)  # builders meet it
 
 
 def test_p71_the_api_version_is_negotiated_and_both_are_named_when_they_do_not_meet() -> None:
@@ -92,12 +107,24 @@ def test_what_was_left_open_comes_from_the_machine() -> None:
     assert (made.concurrency, made.total) == (8, int(16 * GIB * 0.8))
     kept = sized(Ceilings(concurrency=3, total=GIB), FACTS)
     assert (kept.concurrency, kept.total, kept.largest, kept.box_largest) == (3, GIB, GIB, GIB)
+    with pytest.raises(Refused, match=r"32 MiB .* 256 are the least .*SANDBOX_TOTAL_MIB"):
+        sized(Ceilings(total=32 << 20), FACTS)
+    with pytest.raises(Refused, match=r"it has 200\)"):
+        sized(Ceilings(), replace(FACTS, memory=200 << 20))
 
 
 @pytest.mark.parametrize(
     ("host", "told"),
     [
         ("tcp://192.0.2.1:2375", "without TLS"),
+        ("http://192.0.2.1:2375", "is no address of an engine"),  # both would be without TLS
+        ("192.0.2.1:2375", "is no address of an engine"),
+        ("garbage", "is no address of an engine"),
+        ("/var/run/docker.sock", "unix:///path/of/docker.sock"),
+        ("fd://", "is no address of an engine"),
+        ("tcp://", "no machine and port"),
+        ("tcp://host:port", "no machine and port"),
+        ("tcp://me:secret@host:2376", "no machine and port"),
         ("ssh://", "should read ssh://"),
         ("ssh://-oProxyCommand=x", "should read ssh://"),
         ("ssh://me:secret@host", "should read ssh://"),
@@ -107,6 +134,53 @@ def test_what_was_left_open_comes_from_the_machine() -> None:
 def test_an_address_that_would_be_unsafe_is_refused(host: str, told: str) -> None:
     with pytest.raises(Refused, match=told), reached(host) as near:
         Engine(near)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("(Caused by SSLError(1, 'certificate verify failed: certificate has expired'))", "renew"),
+        ("CERTIFICATE_VERIFY_FAILED: IP address mismatch, certificate is not", "another address"),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate", "the right machine"),
+        ("[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] ssl/tls alert", "cert.pem .* has expired"),
+        ("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED]", "wants a certificate"),
+        ("[SSL: TLSV1_ALERT_UNKNOWN_CA]", "who signed cert.pem"),
+        ("SSLEOFError(8, 'EOF occurred in violation of protocol')", "broke TLS off"),
+        ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "speaks no TLS"),
+        ("[SSL] PEM lib (_ssl.c:4105)", "in PEM form"),
+        ("Failed to resolve 'x' ([Errno -2] Name or service not known)", "spelled right"),
+        ("[Errno 113] No route to host", "is it on"),
+        ("something else", r"is it running\? \(something else\)"),
+    ],
+)
+def test_each_way_not_to_reach_an_engine_is_a_sentence(said: str, told: str) -> None:
+    assert re.search(told, sentence(said))
+    with pytest.raises(Unavailable, match=told), faults("asking"):
+        raise DockerException(said)
+
+
+def test_a_runtime_that_the_engine_cannot_find_is_told_with_what_to_do() -> None:
+    assert advised("no such image") == "no such image"
+    assert "daemon.json" in advised("Unknown runtime specified io.containerd.kata.v2")
+
+
+def test_certificates_out_of_their_time_are_refused_before_they_are_used(tmp_path: Path) -> None:
+    folder, now = Authority.made().folder(tmp_path / "certs"), time.time()
+    valid(str(folder), "X", now)
+    valid(str(tmp_path / "none"), "X", now)  # what is missing is told elsewhere
+    for setting, choices in (
+        ("DOCKER_CERT_PATH", Choices("tcp://127.0.0.1:1", certs=str(folder))),
+        ("PATCHWARRANT_SANDBOX_TLS", Choices(remote=Remote("127.0.0.1:0", str(folder)))),
+    ):
+        for moment, told in ((now + 2 * DAY, "has expired on"), (now - 2 * DAY, "clock of this")):
+            with (
+                pytest.raises(Refused, match=f"{setting}: .*cert.pem .*{told}"),
+                opened(choices, lambda _: None, moment),
+            ):
+                pass
+    (folder / "cert.pem").write_text("nonsense")
+    with pytest.raises(Refused, match="in PEM form"):
+        valid(str(folder), "X", now)
 
 
 def test_missing_certificates_are_named(tmp_path: Path) -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import Unavailable
+from app.domain.setup import SetupPlan, Step
 from tests.worker.runner.test_boxes import until
 from tests.worker.sandbox.own_engine import OTHER_RUNTIME, own_engine
 from tests.worker.sandbox.running import EMPTY, engine_or_skip, look, service, sh
 from worker.sandbox.image import RECIPE, REPOSITORY, recipe_hash
 
+RUN = "label=patchwarrant.run=f17-up"
+RUNTIME_OF = "{{.HostConfig.Runtime}}"
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
@@ -27,6 +30,17 @@ def test_f17_and_another_runtime_on_an_engine_that_dies(tmp_path: Path) -> None:
             shown = engine.docker("ps", "-q").stdout.split()
             used = engine.docker("inspect", "-f", "{{.HostConfig.Runtime}}", shown[0].decode())
             assert used.stdout.strip().decode() == OTHER_RUNTIME
+
+            plan = SetupPlan(steps=(Step("look", "sleep 2"),))
+            told: set[str] = set()
+
+            def looking() -> None:
+                for one in engine.docker("ps", "-q", "--filter", RUN).stdout.split():
+                    asked = engine.docker("inspect", "-f", RUNTIME_OF, one.decode(), check=False)
+                    told.update(asked.stdout.decode().split())
+
+            assert started.client.set_up("f17-up", started.image, plan, looking).image
+            assert told == {OTHER_RUNTIME}  # as it is for checks
 
             seen: list[int] = []
 

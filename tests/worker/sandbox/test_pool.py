@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import pytest
 
 from app.domain.errors import Unavailable
 from worker.sandbox.container import Container
-from worker.sandbox.pool import LIFE_SECONDS, WANTED_SECONDS, Pool
+from worker.sandbox.pool import LIFE_SECONDS, PAUSE_SECONDS, WANTED_SECONDS, Pool
 
 
 @dataclass
@@ -77,6 +78,35 @@ def test_each_is_handed_out_once_and_replaced() -> None:
     until(lambda: pool.count() == 2)
     pool.close()
     assert [one.removed for one in world.made] == [0, 0, 1, 1]
+
+
+class Noted(threading.Event):
+    """Notes for how long it is waited for, and waits until it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.asked.append(timeout or 0.0)
+        return super().wait(30.0 if timeout else 0.0)
+
+
+def test_one_that_was_taken_is_replaced_when_its_taker_is_done() -> None:
+    world, hurry = World(), Noted()
+    pool = Pool(world.make, 1, lambda: world.now, hurry=hurry)
+    pool.want("a", 1)
+    until(lambda: pool.count() == 1)
+    assert pool.take("a", 1) is not None
+    until(lambda: len(hurry.asked) == 2)
+    assert hurry.asked == [0.0, PAUSE_SECONDS]
+    assert len(world.made) == 1  # its making would take the machine from the check
+    pool.want("a", 1)  # as after each check
+    until(lambda: pool.count() == 1)
+    assert pool.take("a", 1) is not None
+    began = time.monotonic()
+    pool.close()  # waits for no pause
+    assert time.monotonic() - began < 10
 
 
 def test_a_dead_one_is_never_handed_out() -> None:

@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from app.domain.environment_config import ServiceConfig
-from app.domain.errors import Refused
+from app.domain.errors import Refused, Unavailable
 from app.domain.setup import SetupPlan
-from tests.worker.sandbox.running import engine_or_skip, look, ours, python, tar_of
+from tests.worker.sandbox.running import engine_or_skip, look, ours, python, service, tar_of
 from tests.worker.sandbox.setting_up import role
 from worker.runner.boxes import SandboxClient
 from worker.sandbox.services import listening
@@ -55,9 +55,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxClient]:
 
 def environment(client: SandboxClient, **fields: object) -> str:
     known: dict[str, object] = {"name": "cache", "image": NAME, "port": 6379, "timeout": 30}
-    service = ServiceConfig(**{**known, **fields})  # type: ignore[arg-type]
+    wanted = ServiceConfig(**{**known, **fields})  # type: ignore[arg-type]
     base = client.image("")[0]
-    made = client.set_up("services", base, SetupPlan(services=(service,)), look)
+    made = client.set_up("services", base, SetupPlan(services=(wanted,)), look)
     assert made.error == ""
     return made.image
 
@@ -113,6 +113,22 @@ def test_a_service_that_does_not_get_ready_is_named_with_its_last_words(
     with pytest.raises(Refused, match=r"'cache' was not ready on port 6380 .*port=6379"):
         client.certify("services-4", image, python("print(1)"), EMPTY, look)
     assert gone("services-4")
+
+
+def test_the_memory_of_services_counts_where_it_is_decided_who_may_start(
+    client: SandboxClient,
+) -> None:
+    """1,088 MiB beside 1,112 of the box's own: together all that there is."""
+    image = environment(client)
+    with service(total=2200 << 20, concurrency=4, boxes=2) as started:
+        mine = started.client.of("1")
+        box = mine.open("services-5", image, EMPTY)
+        asked = python("print(1)", memory=64 << 20)
+        with pytest.raises(Unavailable, match="memory for places for checks is in use"):
+            mine.certify("services-6", started.image, asked, EMPTY, look)
+        box.close()
+        assert gone("services-5")
+        assert mine.certify("services-6", image, asked, EMPTY, look).stdout == b"1\n"
 
 
 def test_an_image_that_the_operator_did_not_allow_is_refused(client: SandboxClient) -> None:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ from tests.worker.sandbox.running import (
     tar_of,
 )
 from worker.runner.boxes import SandboxClient
-from worker.sandbox import folders, services
+from worker.sandbox import folders, services, setup_engine
 from worker.sandbox.cell import _unanswered
 from worker.sandbox.container import Ending
 from worker.sandbox.engine import Users
@@ -195,6 +196,43 @@ def test_a_service_that_the_engine_makes_weaker_is_noticed(
     assert services.weaker(bare, named, swap_limit=True) == []
     mounted = {**made, "Mounts": [{"Type": "volume"}]}
     assert any(one.startswith("Mounts") for one in services.weaker(mounted, asked, swap_limit=True))
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("HostConfig", "Runtime", "runc"),
+        ("HostConfig", "CapDrop", []),
+        ("HostConfig", "CapAdd", ["SYS_ADMIN"]),
+        ("HostConfig", "SecurityOpt", []),
+        ("HostConfig", "NetworkMode", "bridge"),
+        ("HostConfig", "PidsLimit", 0),
+        ("HostConfig", "Memory", 0),
+        ("HostConfig", "Privileged", True),
+        ("HostConfig", "Devices", [{"PathOnHost": "/dev/kmsg"}]),
+        ("HostConfig", "Binds", ["/:/run/patchwarrant:ro"]),
+        ("Config", "User", "1:1"),
+    ],
+)
+def test_a_builder_that_the_engine_makes_weaker_is_noticed(
+    part: str, key: str, value: object
+) -> None:
+    options = setup_engine.host_options(MIB, "/tmp/seen", "runsc")
+    asked = {"User": "0:0", "HostConfig": options}
+    caps = [f"CAP_{one}" for one in reversed(options["CapAdd"])]  # as newer engines tell it
+    mount = {"Source": "/tmp/seen", "Destination": "/run/patchwarrant", "RW": False}
+    made: dict[str, Any] = {
+        "HostConfig": {**options, "CapAdd": caps},
+        "Config": {"User": "0:0"},
+        "Mounts": [mount],
+    }
+    assert setup_engine.weaker(made, asked, swap_limit=True) == []
+    made[part][key] = value
+    (said, *_) = setup_engine.weaker(made, asked, swap_limit=True)
+    assert said.startswith(key)
+    for mounts in ([], [mount, mount], [{**mount, "RW": True}]):
+        told = setup_engine.weaker({**made, "Mounts": mounts}, asked, swap_limit=True)
+        assert told[-1].startswith("Mounts")
 
 
 # -- callers --------------------------------------------------------------------------------------

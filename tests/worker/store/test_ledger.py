@@ -10,9 +10,12 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
+from app.domain.budget import Limits
+from app.domain.contract import Contract, Request
 from app.domain.errors import Fenced, HaltRecord, IntegrityError, Missing, Reason, Waiting
 from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.record import SCHEMA, Kept
+from app.domain.repo_config import RepoConfig
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Role, Signal, State
 from tests.redis_server import Server
@@ -141,6 +144,31 @@ def test_after_an_end_without_a_pull_request_the_change_goes_on(ledger: Ledger) 
     assert run is not None and run.change == "r1"
     assert change is not None
     assert (change.active, change.runs, change.branch) == ("r2", ("r1", "r2"), "agent/issue-7-r1")
+
+
+def contract(tail: str) -> Contract:
+    request = Request("t", "b", "d", 0, "hubot", "octocat", "")
+    return Contract(request, (), "main", "b" * 40, RepoConfig(), "", Limits(), tail=tail)
+
+
+def test_the_branch_is_called_as_the_contract_says_until_there_is_a_pull_request(
+    ledger: Ledger,
+) -> None:
+    def branch() -> str:
+        change = ledger.change("r1")
+        assert change is not None
+        return change.branch
+
+    opened(ledger, "r1")
+    lease = claimed(ledger, "r1")
+    run = replace(lease.run, contract=contract("add-is-wrong"))
+    lease = ledger.save(lease, run)
+    assert branch() == run.branch == "agent/issue-7-r1-add-is-wrong"
+    published = replace(run, publication=Publication(run.branch, "c" * 40, 12))
+    lease = ledger.save(lease, published)
+    late = replace(published, contract=contract("other"))
+    ledger.save(lease, late)
+    assert branch() == "agent/issue-7-r1-add-is-wrong"
 
 
 def test_an_open_pull_request_stops_new_runs_until_it_is_closed(ledger: Ledger) -> None:
