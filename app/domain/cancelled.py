@@ -10,9 +10,9 @@ REOPEN = "Open the pull request again, then say `/agent revise` once more."
 OVER = "What is merged is not revised: `/agent revise` is for open pull requests."
 
 
-def kept(happened: str, then: str = NEXT) -> str:
-    """The two as one text for the run's row."""
-    return f"{' '.join(happened.split())}\n{' '.join(then.split())}"
+def kept(happened: str, then: str = NEXT, reason: Reason = Reason.CANCELLED) -> str:
+    """All of it as one text for the run's row."""
+    return f"{' '.join(happened.split())}\n{' '.join(then.split())}\n{reason}"
 
 
 def by(login: str) -> str:
@@ -28,5 +28,6 @@ def pull_over(merged: bool, login: str) -> str:
 
 def halt_of(text: str) -> Halt:
     """The ending for a cancelled run; `text` is as `kept` made it, "" where nobody said why."""
-    happened, _, then = text.partition("\n")
-    return Halt(Reason.CANCELLED, happened or "A person cancelled this run.", then or NEXT)
+    happened, then, reason = [*text.split("\n"), "", "", ""][:3]
+    known = Reason(reason) if reason in frozenset(Reason) else Reason.CANCELLED
+    return Halt(known, happened or "A person cancelled this run.", then or NEXT)

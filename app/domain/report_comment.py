@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from app.domain.ci_repair import is_repair
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, fence, inline
 from app.domain.report_facts import BODY_TARGET
 from app.domain.report_follow import status_of_following
 from app.domain.report_parts import short, spent
-from app.domain.report_revision import again_here, stopped
+from app.domain.report_revision import again_here, by_itself, stopped
 from app.domain.report_verify import status_of_look
 from app.domain.run import Run, Wait
 from app.domain.state import FOLLOWING, Kind, State
@@ -55,6 +56,8 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
     if run.wait is not None:
         parts.insert(1, _waits(run.wait))
     if run.kind is Kind.REVISE:
+        if is_repair(run):
+            parts.append(by_itself(run).strip())
         if run.publication.commit:
             parts.append(f"Follow-up commit: {run.publication.commit}")
     elif run.publication.pull and run.publication.pull_url:
@@ -184,7 +187,7 @@ def _who(run: Run) -> str:
 
 def _what(run: Run) -> str:
     if run.kind is Kind.REVISE:
-        return stopped(run)
+        return f"{stopped(run)}{by_itself(run)}"
     if run.publication.pull and run.state is State.HALTED:
         return (
             f"this run stopped after it had opened the pull request #{run.publication.pull}, which "

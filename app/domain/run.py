@@ -115,6 +115,7 @@ class Run:
     heads: tuple[str, ...] = ()  # of a revision: heads that people pushed while it ran, in order
     outcomes: tuple[Outcome, ...] = ()  # of a revision: what the model says of each thread
     people: tuple[PullCommit, ...] = ()  # commits by people on the pull request of a revision
+    restored: tuple[CheckResult, ...] = ()  # with base's tests put back, at the gate; () if not run
     ci: Ci | None = None  # what was decided about the repository's own workflows, at the gate
     untold: str = ""  # why nobody was told of its end, "" where people were, or will be
     word: str = ""  # the command that started it (`commands.Word`), "" for the label

@@ -81,6 +81,8 @@ def town(redis: Redis) -> Town:
     return Town(Front(ledger, made.hub), made, Approvals(ledger.calls))
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_real_payloads_and_twenty_thousand_variants(town: Town) -> None:
     chance, kept = random.Random(SEED), Kept()
     app = Webhook(SECRET, kept)  # type: ignore[arg-type]
@@ -115,7 +117,7 @@ def test_real_payloads_and_twenty_thousand_variants(town: Town) -> None:
     seen = asyncio.run(all_of_them())
     assert seen.total() == len(given) + len(mine) + VARIANTS and set(seen) <= {202, 400, 413}
     assert {event.kind for event in kept.events.values()} == set(EventKind)
-    assert all(kept.names[name] > 50 for name in READ), kept.names
+    assert all(kept.names[name] > VARIANTS // 400 for name in READ), kept.names
     started = through_the_desk(town, list(kept.events.values()))
     print(f"answers {dict(seen)}, events {len(kept.events)} {dict(kept.names)}, {dict(started)}")
 
@@ -126,14 +128,15 @@ def through_the_desk(town: Town, events: list[Event]) -> Counter[str]:
     hub, ledger, desk = town.hub, town.front.ledger, town.front.desk
     before = (dict(hub.branches), dict(hub.pulls), len(hub.commits))
     found: Counter[str] = Counter()
+    known = {run.id for run in ledger.runs(10)}
     town.made.events |= {event.key: event for event in events}
     for event in events:
         ledger.add_event(event)
-        known = {run.id for run in ledger.runs(1_000)}
         woken = handle_event(event.key, desk)
         run = ledger.run(woken or "")
         if run is None or run.id in known:
             continue
+        known.add(run.id)
         found[run.kind] += 1
         # A label opens a run, whose admission asks who put it on.
         labelled = event.kind is EventKind.ISSUE_LABELED and event.label.lower() == "agent:fix"

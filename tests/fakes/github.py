@@ -7,7 +7,7 @@ fields to act out people.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +23,7 @@ from app.domain.ports import (
     CommentView,
     CommitView,
     Compared,
+    FailedReport,
     FileWrite,
     GitHubReader,
     GitHubWriter,
@@ -113,6 +114,7 @@ class FakeGitHub:
     votes: dict[int, list[Vote]] = field(default_factory=dict)
     authors: dict[str, Person | None] = field(default_factory=dict)  # of commits, by id
     reported: dict[str, tuple[Report, ...]] = field(default_factory=dict)
+    said: dict[str, FailedReport] = field(default_factory=dict)  # what a red report says, by name
     required: dict[str, frozenset[str]] = field(default_factory=dict)
     check_writes: int = 0
     clock: str = "2026-11-30T10:00:00Z"
@@ -339,6 +341,15 @@ class FakeWeigher(FakeReader):
     def reports(self, commit: str) -> tuple[Report, ...]:
         self.hub.up()
         return self.hub.reported.get(commit, ())
+
+    def failed(self, commit: str, names: Collection[str]) -> tuple[FailedReport, ...]:
+        self.hub.up()
+        green = ("", "success", "neutral", "skipped")
+        return tuple(
+            self.hub.said.get(one.name, FailedReport(one.name, one.conclusion))
+            for one in self.hub.reported.get(commit, ())
+            if one.name in names and one.conclusion not in green
+        )
 
     def required_checks(self, branch: str) -> frozenset[str]:
         self.hub.up()

@@ -11,11 +11,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from app.domain.branch import branch_name
 from app.domain.event import Person, Repository
 from app.domain.permissions import CALLS, Phase
 from app.domain.ports import FileWrite, Token
 from app.domain.report_annotations import Annotation
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import Kind
 from tests.fakes.github import tree_id
 from tests.standins.github_world import REPO, Acme
@@ -119,7 +120,10 @@ class Walk:
             reader.commits(self.world.head, head)
         hub = self.world.standin
         hub.create_app(CI, permissions={"checks": "write"})
-        hub.add_check_run(REPO, CI, head, "build", "failure")
+        note = {"path": "README.md", "start_line": 1, "end_line": 1, "message": "No.",
+                "annotation_level": "failure"}  # fmt: skip
+        output = {"title": "Red", "summary": "One failed", "annotations": [note]}
+        hub.add_check_run(REPO, CI, head, "build", "failure", output)
         hub.set_status(REPO, "alice", head, "deploy", "success")
         with self.access.weigh(self.run) as weigher:
             weigher.votes(number)
@@ -130,6 +134,8 @@ class Walk:
             weigher.pulls_with(head)
         with self.access.reports(self.run) as reports:
             reports.reports(head)
+            (said,) = reports.failed(head, {"build"})
+            assert said.notes == ("README.md:1: No.",)
 
     def looks_around(self) -> None:
         """The survey, the missed deliveries, and the doctor with both of its tokens."""

@@ -181,6 +181,10 @@ def check_calls(call: Caller, sha: str) -> None:
     on = {"check_run_id": run["id"]}
     path = f"{R}/check-runs/{{check_run_id}}"
     call("PATCH", path, 200, at=on, conclusion="success", output=output)
+    note = {"path": "a", "start_line": 1, "end_line": 1, "message": "m"}
+    output |= {"annotations": [note | {"annotation_level": "warning"}]}
+    call("PATCH", path, 200, at=on, output=output)
+    call("GET", f"{path}/annotations", 200, at=on)
     call("GET", path, 200, at=on)
     call("GET", f"{R}/commits/{{ref}}/check-runs", 200, at=at)
     call("GET", f"{R}/commits/{{ref}}/check-suites", 200, at=at)

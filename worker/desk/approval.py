@@ -15,6 +15,7 @@ from typing import Protocol
 
 from app.domain.approval import CHECK, Facts, Standing, output, seal_of, standing
 from app.domain.branch import BRANCH
+from app.domain.ci_repair import TOLD as RED
 from app.domain.errors import Halt, Missing, Refused, Stop, Unavailable, Uncertain
 from app.domain.event import Event, EventKind
 from app.domain.merge_gate import CHECK as GATE
@@ -129,7 +130,7 @@ class ApprovalDesk:
             found = self._looked_at(event.repository.id)
             if event.told == PUSH:
                 found = [one for one in found if one and self._goes_into(one, event.branch)]
-        elif event.told.startswith("pull_request") or event.told in CI_TOLD:
+        elif event.told.startswith("pull_request") or event.told in (*CI_TOLD, RED):
             name_of = BRANCH.fullmatch(event.branch)
             found = [self.ledger.change(name_of["change"])] if name_of else []
             found += self._with_head(event)

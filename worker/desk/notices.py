@@ -28,6 +28,11 @@ def ending_marker(run: str) -> str:
     return f"<!-- patchwarrant:ending:{run} -->"
 
 
+def refusal_marker(issue: int, person: int) -> str:
+    """How the one refusal that a person got about an issue is found again."""
+    return f"<!-- patchwarrant:said:refused:{issue}:{person} -->"
+
+
 def tolerant(hold: Hold, act: Callable[[], object]) -> bool:
     """Do `act`; False, and a note in the journal, where GitHub refuses it (locked, deleted)."""
     try:
@@ -59,13 +64,13 @@ def sticky(hold: Hold, writer: GitHubWriter, run: Run, now_ms: int) -> int:
 def relabel(
     kit: DeskKit, writer: GitHubWriter, run: Run, present: Sequence[str], label: str
 ) -> None:
-    """Put `label` on the run's issue and take the trigger's and our other labels off it.
+    """Put `label` ("" for none) on the run's issue and take the trigger's and our other labels off.
 
     The trigger's label stays where another event has put it on again: that one's run needs it.
     """
     issue = run.issue
     shown = {name.casefold(): name for name in present}
-    if label.casefold() not in shown:
+    if label and label.casefold() not in shown:
         writer.add_labels(issue, [label])
     for other in (FIX_LABEL, *OURS):
         if other != label and other.casefold() in shown:

@@ -73,7 +73,7 @@ def _must_end(event: Event, run: Run, desk: EventDesk) -> str:
         return cancelled.kept("What this run is about is not there any more.")
     except Halt as halt:
         log.info("run %s is asked to end: %s", run.id, halt)
-        return cancelled.kept(halt.record.message, halt.record.next_step)
+        return cancelled.kept(halt.record.message, halt.record.next_step, halt.record.reason)
     except Refused as unclear:
         log.info("run %s could not be looked at: %s", run.id, unclear)
         return ""

@@ -110,7 +110,7 @@ class Desk:
             ledger=self.ledger,
             rows=Approvals(self.ledger.calls),
             weigh=self.access.weigh,
-            gates=GateLook(self.access.reports, self.access.write),
+            gates=GateLook(self.access.reports, self.access.write, self.ledger),
             write=self.access.write,
             config_of=config_of,
             owner=self.name,
@@ -143,6 +143,7 @@ class Desk:
             taken=self.ledger.taken,
             bots=self.held.bots,
             over_cap=self._over_cap,
+            uncount=self._uncount,
             settings_of=partial(self._settings_of, hold),
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
@@ -277,6 +278,11 @@ class Desk:
         if full:
             caps.give_back(scopes, run.event)
         return full
+
+    def _uncount(self, run: Run) -> None:
+        """See `DeskKit.uncount`."""
+        shared = {name: whose for name, whose in counted(run).items() if name != "user"}
+        Caps(self.ledger.calls, self.held.caps).give_back(shared, run.event)
 
     @contextmanager
     def running(self, asking: Run) -> Iterator[Iterator[Labelled]]:

@@ -12,6 +12,7 @@ from app.domain.report_revision import again_here
 @pytest.mark.parametrize(
     ("text", "happened", "then"),
     [
+        ("Old words.", "Old words.", NEXT),
         ("", "A person cancelled this run.", NEXT),
         (kept("The issue was closed by mona."), "The issue was closed by mona.", NEXT),
         (kept("Two\nlines.", "Do\nthis."), "Two lines.", "Do this."),
@@ -22,6 +23,12 @@ from app.domain.report_revision import again_here
 def test_what_was_kept_is_what_is_said(text: str, happened: str, then: str) -> None:
     said = halt_of(text).record
     assert (said.reason, said.message, said.next_step) == (Reason.CANCELLED, happened, then)
+
+
+def test_another_reason_is_kept() -> None:
+    text = kept("The App is suspended.", "Unsuspend it.", Reason.INSTALLATION)
+    assert halt_of(text).record.reason is Reason.INSTALLATION
+    assert halt_of("a\nb\nno-such-reason").record.reason is Reason.CANCELLED
 
 
 def test_nobody_is_not_named() -> None:

@@ -335,10 +335,17 @@ class Control:
         return int(self.act("set_status", **told))
 
     def add_check_run(
-        self, repo: str, app: str, sha: str, name: str, conclusion: str | None = None
+        self,
+        repo: str,
+        app: str,
+        sha: str,
+        name: str,
+        conclusion: str | None = None,
+        output: Json | None = None,
     ) -> int:
+        """`output` is {title, summary, text, annotations}, as an app gives it."""
         told = {"repo": repo, "app": app, "sha": sha, "name": name, "conclusion": conclusion}
-        return int(self.act("add_check_run", **told))
+        return int(self.act("add_check_run", **told, output=output))
 
     def press(self, repo: str, check_run: int, user: str, action: str | None = None) -> None:
         """Re-run a check run, or press one of its buttons."""

@@ -21,7 +21,7 @@ from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, GitHubWriter, Vote
 from app.domain.record import Kept
-from app.domain.repo_config import Approval
+from app.domain.repo_config import Approval, RepoConfig
 from app.domain.revision import Revision, Scope
 from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
@@ -51,6 +51,7 @@ class Town:
     front: Front
     made: Office
     rows: Approvals
+    config: RepoConfig | None = None
     run: Run = field(init=False)
     approvals: ApprovalDesk = field(init=False)
 
@@ -70,7 +71,7 @@ class Town:
             rows=self.rows,
             weigh=self.front.hub.weigh,
             write=self.front.hub.write,
-            gates=GateLook(self.front.hub.reports, self.front.hub.write),
+            gates=GateLook(self.front.hub.reports, self.front.hub.write, self.front.ledger),
             config_of=config_of,
             owner=owner,
             owners=frozenset({"acme"}),
@@ -82,7 +83,9 @@ class Town:
         lease = ledger.claim(run_id, "test", 10_000)
         assert lease is not None
         base = self.hub.branches["main"]
-        run = ready(replace(lease.run, requester=Person(1, "alice")), base, FILES, hold, result)
+        run = ready(
+            replace(lease.run, requester=Person(1, "alice")), base, FILES, hold, result, self.config
+        )
         self.made.hold = hold
         done = replace(publish(self.made.kit())(run), explained=True)
         ledger.save(lease, done, release=True)

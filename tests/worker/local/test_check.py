@@ -90,6 +90,12 @@ def test_the_base_s_configuration_and_tests_decide_not_the_head_s(
     words = said(capsys)
     assert "Touched the referee" in words
     assert "PASSED" not in words
+    own = words.partition("the base's own tests that fail on the change")[2]
+    assert own.startswith(" tests/test_calc.py::test_add tests/test_calc.py:5 AssertionError")
+    page = made.place.parent / "page.html"
+    assert run(running, "main..cheat", "--repo", str(made.place), "--page", str(page)) == 1
+    failing = page.read_text().partition("The base's own tests fail on this change:")[2]
+    assert "<code>tests/test_calc.py::test_add</code>" in failing.partition("<h2>")[0]
 
 
 def test_a_base_that_moved_on_is_compared_where_both_parted(
@@ -183,7 +189,12 @@ def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(
     for said_there in (words, page.read_text(), html.read_text(), kept.read_text(), signed):
         assert "[redacted]" in said_there
         assert key not in said_there and token not in said_there
-    for told in ("U+202E", "outside the repository", "100644 → 100755", "a secret: AWS access"):
+    for told in (
+        "U+202E",
+        "outside the repository",
+        "100644 → 100755",
+        "looks like one (AWS access",
+    ):
         assert told in words and told in signed.encode().decode("unicode_escape", "replace"), told
     assert "it touches protected paths .github/workflows/ci.yml" in words
 
