@@ -68,6 +68,7 @@ class DeskSettings:
     write_pause: float
     caps: Mapping[str, int]  # runs an hour by scope
     writes_an_hour: int = 500  # of one installation; 0 is no cap
+    app_key_file: str = ""  # where the key is read anew, "" where it was given as a value
     keep_days: int = 90  # that finished runs are kept
     sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
     survey_seconds: float = 3600  # between two looks for labelled issues that nobody told of
@@ -387,6 +388,7 @@ def desk(door: Door) -> DeskSettings:
         redis_url=redis_url(door),
         app_id=_app_id(door),
         app_key=door.secret("PATCHWARRANT_APP_KEY", KEY_WHERE),
+        app_key_file=door.text("PATCHWARRANT_APP_KEY_FILE", ""),
         seal=door.secret("PATCHWARRANT_SEAL", "`patchwarrant key seal FILE` makes one"),
         signing_key=Path(
             door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))

@@ -512,6 +512,8 @@ class GitHubWriter(Protocol):
     ) -> int:
         """Create or adopt (by `external_id`) a completed check run with its annotations; its id."""
 
+    def own_comments(self, issue: int) -> list[str]: ...
+
     def comment(
         self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False
     ) -> int:

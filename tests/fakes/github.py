@@ -490,6 +490,10 @@ class FakeWriter:
         )
         return made
 
+    def own_comments(self, issue: int) -> list[str]:
+        self.hub.up()
+        return [c.body for c in self.hub.comments if c.ours and c.issue == issue]
+
     def comment(
         self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False
     ) -> int:

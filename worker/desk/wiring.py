@@ -37,7 +37,7 @@ from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.gate_look import GateLook
-from worker.desk.github.auth import App, KeyProblem, load_key
+from worker.desk.github.auth import App, KeyProblem, fresh_key, load_key
 from worker.desk.github.deliveries import Deliveries
 from worker.desk.github.survey import installations, labelled, repositories
 from worker.desk.kit import RUNNING, DeskKit, counted
@@ -237,6 +237,7 @@ class Desk:
             bots=self.held.bots,
             own=self._own,
             approvals=self.approvals(),
+            forgot=self.epoch().renewed,
         )
 
     @contextmanager
@@ -357,6 +358,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey, longest: int = LONGES
         now=lambda: ledger.now() / 1000,
         clock=time.monotonic,
         sleep=time.sleep,
+        fresh=partial(fresh_key, held.app_key_file, held.app_key.value),
     )
     tokens = Tokens(ledger, app, Seal(held.seal.value), lambda: secrets.token_hex(4), ledger.now)
     access = Access(

@@ -273,6 +273,15 @@ class Publisher:
         number, text = found
         return number if keep or text == body else self._edited(number, body)
 
+    def own_comments(self, issue: int) -> list[str]:
+        """The texts of our App's own comments on an issue, oldest first."""
+        texts = (
+            answers.part(one, "body")
+            for one in self._client.pages("comments", {}, number=issue)
+            if self._made(one)
+        )
+        return [text for text in texts if isinstance(text, str)]
+
     def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
         """One reply with `marker` in a thread; one that is there already is found by it."""
         body = self._redact(body)
