@@ -26,6 +26,7 @@ def test_all_keys_are_read() -> None:
         "title": "fix: {title} (#{issue})",
         "template": True,
         "labels": ["bot", "bot", "good first review"],
+        "reviewers": ["mona", "acme/core", "mona"],
         "changelog": "changes/{issue}.fix.md",
     }
     config = read({"pull_request": said}).pull_request
@@ -33,6 +34,7 @@ def test_all_keys_are_read() -> None:
         "fix: {title} (#{issue})",
         True,
         ("bot", "good first review"),
+        ("mona", "acme/core"),
         "changes/{issue}.fix.md",
     )
     assert config.fragment(12) == "changes/12.fix.md"
@@ -49,7 +51,9 @@ def test_all_keys_are_read() -> None:
         ({"template": "yes"}, "true or false"),
         ({"labels": [""]}, "labels[0]"),
         ({"labels": ["a,b"]}, "a label"),
-        ({"reviewers": ["mona"]}, "`pull_request.reviewers` is unknown"),
+        ({"reviewers": ["a b"]}, "a login, or a team"),
+        ({"reviewers": ["acme/a/b"]}, "a login, or a team"),
+        ({"reviewers": ["../x"]}, "a login, or a team"),
         ({"changelog": "CHANGES.md"}, "holds `{issue}`"),
         ({"changelog": "../{issue}.md"}, "inside the repository"),
         ([], "a mapping"),
