@@ -190,6 +190,7 @@ def rows_of_change(change: str) -> tuple[str, ...]:
         change_key(change),
         approval_key(change),
         pushers_key(change),
+        ready_key(change),
         waits_key(change),
         taken_key(change),
     )
@@ -218,6 +219,11 @@ def approval_lock_key(change: str) -> str:
 def pushers_key(change: str) -> str:
     """Hash: account id -> login of people who pushed to a Change's branch, as events said."""
     return f"pw:pushers:{change}"
+
+
+def ready_key(change: str) -> str:
+    """Hash: whether a Change's pull request was made ready and a review asked for, each once."""
+    return f"pw:ready:{change}"
 
 
 class Kept(StrEnum):

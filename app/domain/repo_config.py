@@ -70,6 +70,14 @@ class Publish(StrEnum):
     AFTER_APPROVAL = "after-approval"  # only after a person said `/agent publish TREE`
 
 
+class Ready(StrEnum):
+    """When a draft becomes ready for review."""
+
+    GATE = "gate"  # once the gate after publishing has passed
+    APPROVAL = "approval"  # once somebody who counts approved it as well
+    NEVER = "never"  # a person does it
+
+
 @dataclass(frozen=True)
 class CheckConfig:
     """One check as configured. `run` is a string for `sh -euc`, or a list run as it is.
@@ -135,6 +143,7 @@ class RepoConfig:
     approval: Approval = Approval.NOT_REQUESTER
     approval_on_all: bool = False  # people's own pull requests get the check of approval, too
     publish: Publish = Publish.AT_ONCE
+    ready: Ready = Ready.GATE
     pull_request: PullRequestConfig = AS_USUAL
     ci: CiMode = CiMode.AUTO
     ci_repair: int = 0  # repairs that red CI begins by itself, for one pull request
@@ -164,6 +173,7 @@ KEYS = (
     "publish",
     "roles",
     "pull_request",
+    "ready",
     "ci",
     "ci_repair",
     "caps",
@@ -199,10 +209,7 @@ LIMIT_RANGES: dict[str, tuple[int, int]] = {
     "changed_lines": (1, 100_000),
 }
 # Keys of the design that nothing obeys yet: accepting them would promise what is not done.
-NOT_YET = (
-    "mode",
-    "ready",
-)
+NOT_YET = ("mode",)
 
 _KEY_LINE = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}")
@@ -240,6 +247,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
             one_of(mapping.get("approval", "not-requester"), "approval", tuple(Approval))
         ),
         approval_on_all=flag_of(mapping.get("approval_on_all", False), "approval_on_all"),
+        ready=Ready(one_of(mapping.get("ready", "gate"), "ready", tuple(Ready))),
         publish=Publish(one_of(mapping.get("publish", "at-once"), "publish", tuple(Publish))),
     )
 
