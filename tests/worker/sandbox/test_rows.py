@@ -308,11 +308,12 @@ def test_f19_a_child_killed_for_memory_taints_a_pass(warm: Service) -> None:
 def test_f20_a_fork_bomb_is_its_own_verdict_and_others_go_on(warm: Service) -> None:
     bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
     done: list[Outcome] = []
-    thread = threading.Thread(target=lambda: done.append(certify(warm, python(bomb, seconds=8))))
+    thread = threading.Thread(target=lambda: done.append(certify(warm, python(bomb, seconds=100))))
     thread.start()
     assert certify(warm, sh("exit 6")).exit_code == 6
-    thread.join(60)
+    thread.join(120)
     assert (done[0].limit, done[0].ceiling) == ("pids", 256)
+    assert done[0].ms < 30_000  # long before its time is over
 
 
 @pytest.mark.parametrize("place", ["/workspace", "/tmp", "/dev/shm"])
