@@ -7,7 +7,6 @@ harm: the desk's ledger opens one run.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 
@@ -85,14 +84,9 @@ class Feeder:
         self.queue.enqueue(
             record.JOB_EVENT,
             args=[key],
-            job_id=job_id(key, count),
+            job_id=record.event_job(key, count),
             job_timeout=JOB_SECONDS,
             result_ttl=0,
             failure_ttl=FAILURE_SECONDS,
             description=record.JOB_EVENT,
         )
-
-
-def job_id(key: str, count: int) -> str:
-    """RQ takes letters, digits, `-` and `_` only, so the key goes in as a hash."""
-    return f"event-{hashlib.sha256(key.encode()).hexdigest()[:32]}-{count}"

@@ -59,6 +59,7 @@ class _Issue(TypedDict):
 
 class _Branch(TypedDict):
     ref: NotRequired[str | None]
+    sha: NotRequired[str | None]
 
 
 class _Pull(TypedDict):

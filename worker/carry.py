@@ -15,6 +15,7 @@ from app.domain.errors import (
     Limited,
     Park,
     Reason,
+    Stop,
     Unavailable,
     Waiting,
 )
@@ -40,8 +41,6 @@ SALVAGED = KEEPABLE | {State.PUBLISH}
 UNDOABLE = frozenset({Reason.INSTALLATION, Reason.NEEDS_OPERATOR, Reason.INFRASTRUCTURE})
 UNTOLD = 30.0  # seconds, the first time that an ending could not be told
 PATIENCE_MS = 24 * 3_600_000  # that a run waits in one state for something that is away
-# What people are waited for has a deadline of its own.
-DATED = frozenset({Waiting.ANSWER, Waiting.PLAN, Waiting.PUBLISH})
 # Endings after which partial work is not shown as a draft, whatever `on_stop` says.
 NEVER_KEPT = frozenset({Reason.CANCELLED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE})
 log = logging.getLogger(__name__)
@@ -51,13 +50,15 @@ log = logging.getLogger(__name__)
 class Crew:
     """What a role brings to one held run: its stages, and how to find its partial candidate.
 
-    `explain` speaks at an ending (desk only); `salvage` rebuilds what a stage that halts does not
-    hand back: the runner's the candidate from the journal, the desk's what is on GitHub already.
+    `explain` speaks at an ending (desk only), `aside` says the least where that took its worker
+    down each time; `salvage` rebuilds what a stage that halts does not hand back: the runner's the
+    candidate from the journal, the desk's what is on GitHub already.
     """
 
     stages: Mapping[State, Stage]
     explain: Stage | None = None
     salvage: Stage | None = None
+    aside: Stage | None = None
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,13 @@ class Carrier:
     def carry(self, run_id: str) -> None:
         """Take the run's lease and move it until another role owns it, it waits or it ended.
 
-        Returns at once when somebody else holds it. An error that is no `Stop` goes through to the
-        caller with the lease left to expire, so that a poison run comes back only `CRASHES` times.
-        Where Redis was lost, the worker waits for it and says so first: that is no crash.
+        Returns at once when somebody else holds it, or another role owns its state. An error that
+        is no `Stop` goes through to the caller with the lease left to expire, so that a poison run
+        comes back only `CRASHES` times. Where Redis was lost, the worker waits for it and says so
+        first: that is no crash.
         """
         try:
-            lease = self.ledger.claim(run_id, self.owner, self.lease_ms)
+            lease = self.ledger.claim(run_id, self.owner, self.lease_ms, self.role)
             if lease is None:
                 return
             with self.ledger.hold(
@@ -105,9 +107,11 @@ class Carrier:
     def _moves(self, lease: Lease, hold: LedgerHold) -> Run | None:
         """The run as another role takes it over, None when it was parked."""
         run, crew = lease.run, Crew({})
+        if run.state in ENDS and lease.crashes >= CRASHES:
+            return self._set_aside(lease, run, hold)
         try:
             crew = self.crew(run, hold)
-            if lease.crashes >= CRASHES and run.state not in ENDS:
+            if lease.crashes >= CRASHES:
                 raise _quarantine(lease.crashes)
         except Halt as halt:  # no crew for this run, or one that it should not get again
             # A poison run's partial work is not worked on again; what it published is looked up.
@@ -140,6 +144,28 @@ class Carrier:
             lease = self.ledger.save(lease, moved, release=not mine)
             run = moved
         return run
+
+    def _set_aside(self, lease: Lease, run: Run, hold: LedgerHold) -> Run | None:
+        """An ending that took its worker down each time: over, with the least said about it, once;
+        where that takes the worker down as well, with nothing said. The run after it, None parked.
+        """
+        log.error("run %s: telling its ending ended its worker; it is set aside", run.id)
+        if lease.crashes == CRASHES:
+            try:
+                aside = self.crew(run, hold).aside
+                run = run if aside is None else aside(run)
+            except Fenced:
+                raise
+            except (Park, Unavailable) as away:
+                park = away if isinstance(away, Park) else Park(Waiting.GITHUB, UNTOLD, str(away))
+                if not self._too_long(run, park):
+                    self._park(lease, run, park, hold)
+                    return None
+            except Stop as refused:
+                log.warning("run %s: not even that it ended could be told: %s", run.id, refused)
+        over = replace(run, explained=True, wait=None, untold=_untold(lease.crashes))
+        self.ledger.save(lease, over, release=True)
+        return over
 
     def _step(self, run: Run, crew: Crew) -> Run:
         """One stage; adapters' faults become a wait or an ending here, in one place."""
@@ -176,7 +202,7 @@ class Carrier:
     def _too_long(self, run: Run, park: Park) -> bool:
         """Whether the run has waited in this state for as long as it may."""
         since = _since(run)
-        waits = since > 0 and park.waiting not in DATED
+        waits = since > 0 and not park.waiting.of_person
         return waits and self.ledger.now() - since >= PATIENCE_MS
 
     def _park(self, lease: Lease, run: Run, park: Park, hold: Hold) -> None:
@@ -219,7 +245,7 @@ def _worth_keeping(run: Run) -> bool:
 
 def _since(run: Run) -> int:
     """When this state's first wait for something began, 0 without one; waits for people aside."""
-    return 0 if run.wait is None or run.wait.waiting in DATED else run.wait.since
+    return 0 if run.wait is None or run.wait.waiting.of_person else run.wait.since
 
 
 def _given_up(park: Park) -> Halt:
@@ -237,6 +263,10 @@ def _quarantine(crashes: int) -> Halt:
         f"This run ended its worker {crashes} times and was set aside.",
         "The operator's log holds the errors; a new label starts a new run.",
     )
+
+
+def _untold(crashes: int) -> str:
+    return f"Telling its ending ended its worker {crashes} times; the operator's log says more."
 
 
 def _waiting(state: State) -> Waiting:

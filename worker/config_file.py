@@ -47,6 +47,14 @@ def load(data: bytes) -> Mapping[str, Any]:
     return value
 
 
+def placed(error: ConfigError, where: str) -> str:
+    """The complaint with its file named, once; `where` is that file, of which commit or folder."""
+    said = str(error)
+    if said.startswith(CONFIG_PATH):  # "…, line 2: …"
+        return where + said.removeprefix(CONFIG_PATH)
+    return f"{where}: {said}"
+
+
 def workflow_of(data: bytes) -> Mapping[str, Any] | None:
     """A workflow file's mapping; None where it is none, or does more than plain values need."""
     try:

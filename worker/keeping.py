@@ -65,4 +65,4 @@ def rewake(role: Role, ledger: Ledger, bell: Bell) -> None:
     """Ring for every run of this role that is past its wake time and has no live lease."""
     due = [row for row in ledger.due(ledger.now(), BATCH) if row.role is role]
     for row in due:
-        bell.run(role, row.run_id, ledger.wake(row.run_id))
+        bell.run(role, row.run_id, ledger.wake(row.run_id, role))

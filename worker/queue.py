@@ -22,14 +22,13 @@ from rq.serializers import JSONSerializer
 from rq.worker import WorkerStatus
 
 from app.domain.errors import Unavailable
-from app.domain.record import JOB_EVENT, JOB_RUN, QUEUE_DESK, QUEUE_RUNS
+from app.domain.record import JOB_EVENT, JOB_RUN, QUEUES, run_job
 from app.domain.state import Role
 from worker.handover import ENDING, listen_for
 from worker.lapse import HOLDER, PAUSE, excuse, owner_of
 from worker.processes import die_with_parent
 from worker.store.ledger import Ledger
 
-QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
 JOB_SECONDS = 6 * 3600  # our own limits are far shorter; this only ends what they cannot
 FAILURE_SECONDS = 300
 
@@ -64,7 +63,9 @@ class Bell:
             return
 
     def run(self, role: Role, run_id: str, count: int) -> None:
-        self.ring(role, JOB_RUN, run_id, f"{run_id}-{count}")
+        """Ring for a run as `Ledger.wake` counted it; 0 is no ring."""
+        if count:
+            self.ring(role, JOB_RUN, run_id, run_job(run_id, count))
 
 
 def job_name(wanted: str) -> str:

@@ -151,10 +151,11 @@ class DoctorSettings:
 
 @dataclass(frozen=True)
 class LocalSettings:
-    """What a person's own commands need: a running sandbox's socket, if there is one; GitHub's
-    address and, for what is not public, a token that can read."""
+    """What a person's own commands need: a running sandbox's socket, if there is one, and whether
+    the person named it; GitHub's address and, for what is not public, a token that can read."""
 
     sandbox: str
+    named: bool
     api_url: str
     token: Secret
 
@@ -367,6 +368,7 @@ def local(door: Door) -> LocalSettings:
     )
     made = LocalSettings(
         sandbox=door.socket("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
+        named=bool(door.text("PATCHWARRANT_SANDBOX", "")),
         api_url=door.url("GITHUB_API_URL", ""),
         token=door.secret("PATCHWARRANT_GITHUB_TOKEN", "a token") if given else Secret(""),
     )

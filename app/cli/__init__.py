@@ -33,13 +33,15 @@ OURS = frozenset({"event", "receive", "version"})
 USAGE = 2
 ARGUMENTS = {
     "sandbox": "[--strict]",
+    "selftest": "[--strict]",
     "watch": "[RUN]",
     "cancel": "RUN",
-    "replay": "RUN",
-    "key": "seal FILE | key signing FILE",
+    "resume": "[--new-ledger]",
 }
+ENDS = "Exit code: 0 done, 1 failed, 2 wrong words or settings."
 SPEAK = frozenset(
-    {"check", "doctor", "event", "register", "verify"}
+    {"check", "config", "doctor", "event", "evidence", "key", "parse", "register", "replay"}
+    | {"verify"}
 )  # these have options of their own and say them
 HELP = frozenset({"-h", "--help"})
 
@@ -63,7 +65,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         return 0 if word else USAGE
     if word in WORDS and word not in SPEAK and HELP & set(words[1:]):
         print(f"usage: patchwarrant {word} {ARGUMENTS.get(word, '')}".rstrip())
-        print(f"\n{WORDS[word]}; docs/settings.md has its settings")
+        print(f"\n{WORDS[word]}; docs/settings.md has its settings\n\n{ENDS}")
         return 0
     if word in ("version", "--version"):
         return _version()

@@ -306,6 +306,12 @@ def output(found: Standing, facts: Facts) -> tuple[str, str]:
     else:
         title = TITLES[found.why]
     parts = [found.sentence]
+    if found.approved and facts.mode is Approval.SOLO:
+        title = f"{title} (solo)"
+        parts.append(
+            "`approval: solo`: here, who asked for a change may approve it alone. Nobody else need "
+            "have looked at this one."
+        )
     if facts.state == "open" and not found.approved:
         parts.append(f"**Who could approve it:** {could(facts.mode, facts.least, facts.took)}")
     if facts.proof is not None:

@@ -29,6 +29,9 @@ PARSERS = (
 )
 
 
+WHY = 300  # characters of a reason in one line
+
+
 class Tier(StrEnum):
     QUICK = "quick"
     REQUIRED = "required"
@@ -225,6 +228,30 @@ class CheckResult:
     subset: tuple[int, int] | None = None
     parsed: str = ""
     limit: str = ""
+
+
+def failing_ids(result: CheckResult) -> tuple[str, ...]:
+    """The tests that fail in `result`, those that passed on the base first; () where no id is
+    known."""
+    compared = result.comparison
+    newly = compared.newly_failing if compared else ()
+    told = tuple(one.test for one in result.failures if one.test)
+    before = compared.already_failing if compared else ()
+    return tuple(dict.fromkeys((*newly, *told, *before)))
+
+
+def why_of(result: CheckResult) -> str:
+    """Why it failed, in a line: the first failure that passed on the base, else the last line of
+    the output; "" without any."""
+    old = set(result.comparison.already_failing) if result.comparison else set()
+    found = sorted(result.failures, key=lambda one: one.test in old)  # stable
+    for failure in found[:1]:
+        said = f"{failure.error}: {failure.message}" if failure.error else failure.message
+        place = f"{failure.file}:{failure.line}" if failure.line else failure.file
+        where = f" (`{place}`)" if place else ""
+        return f"{' '.join(said.split())[:WHY]}{where}"
+    last = [line.strip() for line in result.tail.splitlines() if line.strip()]
+    return last[-1][:WHY] if last else ""
 
 
 @dataclass(frozen=True)

@@ -57,21 +57,31 @@ class Command:
 
 
 _HEAD = re.compile(
-    r" {0,3}/agent(?:[ \t]+([a-z]{1,20})(?:[.:,!](?=[ \t]|$))?(?:[ \t]+(.*))?)?[ \t]*",
+    r" {0,3}/agent(?:[ \t]+([a-z]{1,20})(?:[.:,;!]{1,3}(?=[ \t]|$))?(?:[ \t]+(.*))?)?[ \t]*",
     re.IGNORECASE | re.ASCII,
 )
 # Anything else after `/agent ` is a try, too: it is answered with help.
 _TRY = re.compile(r" {0,3}/agent[ \t]+(\S{1,40}).*", re.IGNORECASE | re.ASCII)
 _QUOTE = re.compile(r" {0,3}>")
 _COMMENT = re.compile(r" {0,3}<!--")
-# The line below a paragraph that makes it a heading (`===`, `---`) or a table's head.
-_UNDERLINE = re.compile(r" {0,3}(?=[^\n]*[-=])[-=:|][-=:| \t]*")
-_MAIL = re.compile(
-    r"-- ?|_{5,}|-{2,} ?(?:original message|forwarded message|reply above this line).*"
-    r"|(?:on|am|le|el) .{4,200}(?:wrote|schrieb|écrit|escribió) ?:?.*"
-    r"|sent from (?:my|the) .{1,60}|get outlook for .{1,60}|from: .{1,200}<\S+@\S+>.*",
+# The line below a paragraph that makes all of it a heading (`===`, `---`), and the one that makes
+# the line above it a table's head.
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)")
+_TABLE = re.compile(r" {0,3}(?=[^\n]*-)[-:|][-:| \t]*")
+# What ends a paragraph without a blank line: code, a heading, a quote, a list's item.
+_INTERRUPTS = re.compile(r" {0,3}(?:```|~~~|#{1,6}(?:[ \t]|$)|>|(?:[-*+]|1[.)])[ \t]+\S)")
+# Where a mail's own words end, whatever follows.
+_REST = re.compile(
+    r"-- ?|_{5,}|-{2,} ?(?:original message|forwarded message|reply above this line).*",
     re.IGNORECASE,
 )
+# The line above the mail that was answered; it names a day or an hour.
+_WROTE = re.compile(
+    r"(?:on|am|le|el) (?=.*\d).{4,200}(?:wrote|schrieb\b.{0,80}|écrit|escribió) ?:", re.IGNORECASE
+)
+_DEVICE = re.compile(r"sent from (?:my|the) .{1,60}|get outlook for .{1,60}", re.IGNORECASE)
+_FROM = re.compile(r"from: .{1,200}<\S+@\S+>.*", re.IGNORECASE)
+_FIELD = re.compile(r"(?:sent|date|to|cc|subject):.*", re.IGNORECASE)
 
 
 def command_of(body: str) -> Command | None:
@@ -129,9 +139,12 @@ def _ordinary(lines: Sequence[str], at: int) -> bool:
     line = lines[at]
     if reveal(line)[1]:
         return False
-    # The underline that makes a heading or a table may stand below any line of the paragraph.
+    below = lines[at + 1 : at + 2]
+    if below and _TABLE.fullmatch(below[0].rstrip()):
+        return False
+    # The underline that makes a heading may stand below any line of the paragraph.
     for other in lines[at + 1 :]:
-        if not other.strip(" \t"):
+        if not other.strip(" \t") or _INTERRUPTS.match(other):
             break
         if _UNDERLINE.fullmatch(other.rstrip()):
             return False
@@ -142,18 +155,33 @@ def _own(lines: Sequence[str]) -> list[str]:
     """The lines that follow, up to a mail's signature or the mail that was answered; quotes go."""
     kept: list[str] = []
     fence = ""
-    for line in lines:
+    for at, line in enumerate(lines):
         mark = re.match(r" {0,3}(```+|~~~+)", line)
         if fence:
             fence = "" if mark and mark[1].startswith(fence) else fence
         elif mark:
             fence = mark[1]
-        elif _MAIL.fullmatch(line.strip()):
+        elif _of_a_mail(lines, at):
             break
         elif _QUOTE.match(line):
             continue
         kept.append(line)
     return kept
+
+
+def _of_a_mail(lines: Sequence[str], at: int) -> bool:
+    """Whether from line `at` on all is a mail's signature or the mail that was answered. A sentence
+    that merely begins like one stays: what somebody asks for is not dropped on a likeness."""
+    line = lines[at].strip()
+    if _REST.fullmatch(line):
+        return True
+    after = [other.strip() for other in lines[at + 1 :] if other.strip()]
+    if _WROTE.fullmatch(line):
+        parted = at > 0 and not lines[at - 1].strip()
+        return parted or not after or after[0].startswith(">")
+    if _DEVICE.fullmatch(line):
+        return all(other.startswith(">") or _WROTE.fullmatch(other) for other in after)
+    return bool(_FROM.fullmatch(line) and after and _FIELD.fullmatch(after[0]))
 
 
 def help_text(unknown: str = "") -> str:

@@ -58,5 +58,6 @@ class Contract:
     revision: Revision | None = None  # what is asked of our own pull request (kind revise)
     fork: str = ""  # where that head parted from the base (kind update)
     others: tuple[BranchCommit, ...] = ()  # the branch's commits that this app did not make
+    tail: str = ""  # of the branch's name, settled here for the whole Change
     before: str = ""  # the commit that the evidence before this one is about
     rewritten: bool = False  # that commit is no part of the branch's history any more

@@ -76,6 +76,11 @@ class Waiting(StrEnum):
     PLAN = "waiting-plan"
     PUBLISH = "waiting-publish"
 
+    @property
+    def of_person(self) -> bool:
+        """Whether a person is waited for: then `until` is when the run ends without one."""
+        return self in (Waiting.ANSWER, Waiting.PLAN, Waiting.PUBLISH)
+
 
 class Stop(Exception):
     """An expected way to stop; never a bug."""

@@ -45,8 +45,9 @@ class Event:
     `key` is made from the signed body alone, since delivery headers are not signed. `issue` is a
     pull request's number where `pull` is true, 0 where a nudge is about no issue. `text` is a
     comment as signed, `comment` its id; `path` and `line` are where an inline one stands. A nudge
-    says in `told` what happened (`issues.closed`), in `branch` a pull request's head as told, in
-    `text` the external id of a check run, in `repositories` the ids that an installation lost.
+    says in `told` what happened (`issues.closed`), in `branch` and `head` a pull request's head as
+    told (name and commit), in `text` the external id of a check run, in `repositories` the ids
+    that an installation lost.
     """
 
     key: str
@@ -67,6 +68,7 @@ class Event:
     line: int = 0
     told: str = ""
     branch: str = ""
+    head: str = ""
     repositories: tuple[int, ...] = ()
 
 

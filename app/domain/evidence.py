@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.domain.redact import without_secrets
+from app.domain.text import named
 
 
 class Holds(StrEnum):
@@ -45,17 +46,22 @@ class Verdict:
     findings: tuple[Finding, ...]
 
 
-def unsecret(verdict: Verdict) -> Verdict:
-    """The same verdict with nothing in its words that looks like a secret: they are signed, and
-    quote lines and names of the change."""
-    findings = tuple(map(_unsecret, verdict.findings))
-    return replace(verdict, wall=without_secrets(verdict.wall), findings=findings)
+def readable(verdict: Verdict) -> Verdict:
+    """The same verdict, whose words quote lines and names of the change and are signed: nothing in
+    them looks like a secret, and what a reader would not see in them is written out."""
+    findings = tuple(map(_readable, verdict.findings))
+    return replace(verdict, wall=_shown(verdict.wall), findings=findings)
 
 
-def _unsecret(finding: Finding) -> Finding:
+def _readable(finding: Finding) -> Finding:
     return Finding(
-        without_secrets(finding.claim),
+        _shown(finding.claim),
         finding.standing,
-        tuple(map(without_secrets, finding.exhibits)),
-        tuple(map(_unsecret, finding.parts)),
+        tuple(map(_shown, finding.exhibits)),
+        tuple(map(_readable, finding.parts)),
     )
+
+
+def _shown(text: str) -> str:
+    """One sentence: a newline in it can only come from a name that it quotes."""
+    return named(without_secrets(text).strip())

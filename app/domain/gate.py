@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from app.domain import witness
+from app.domain import claims, witness
 from app.domain.budget import Limits
-from app.domain.check import Check, CheckResult, Standing, Tier
+from app.domain.check import Check, CheckResult, Standing, Tier, failing_ids, why_of
 from app.domain.criteria import Support
 from app.domain.edit import EXECUTABLE, FILE, Delta
 from app.domain.errors import HaltRecord
@@ -79,8 +79,9 @@ def judge(exhibits: Exhibits) -> Verdict:
         "The change did not decide about itself",
         (_tests_kept(exhibits), _restored(exhibits), *witness.deciding(exhibits.witness)),
     )
-    findings = (rules, end, checks, referee)
-    measured = {rules.standing, checks.standing, referee.standing}
+    secret = witness.secret(exhibits.witness)
+    findings = (*secret, rules, end, checks, referee)
+    measured = {one.standing for one in (*secret, rules, checks, referee)}
     if Holds.FAILS in measured:
         result = Result.FAILED
     elif Holds.UNKNOWN in measured or end.standing is not Holds.HOLDS:
@@ -91,6 +92,7 @@ def judge(exhibits: Exhibits) -> Verdict:
     told = (
         *witness.touched(exhibits.witness),
         *findings,
+        *_unparsed(exhibits),
         *witness.looks(exhibits.witness, _support(exhibits, checks)),
     )
     return Verdict(exhibits.tree, exhibits.base_commit, result, wall, told)
@@ -223,6 +225,22 @@ def _check(
     return Finding(claim, _standing(worst), (said, on_base))
 
 
+def _unparsed(exhibits: Exhibits) -> tuple[Finding, ...]:
+    """Checks that passed by their exit code alone: whether a test ran is not known."""
+    found = [
+        f"`{check.name}` passed by its exit code alone: its output is unparsed, so nothing shows "
+        "that it ran a test."
+        for check in _required(exhibits)
+        for result in _results_of(check, exhibits.results)
+        if result.tree == exhibits.tree
+        and result.standing is Standing.PASSED
+        and result.counts is None
+        and not result.parsed
+    ]
+    told = tuple(dict.fromkeys(found))
+    return (Finding(claims.UNPARSED, Holds.UNKNOWN, told),) if told else ()
+
+
 _RANK = {Holds.HOLDS: 0, Holds.UNKNOWN: 1, Holds.FAILS: 2}
 
 
@@ -282,7 +300,7 @@ def _tests_kept(exhibits: Exhibits) -> Finding:
 
 def _restored(exhibits: Exhibits) -> Finding:
     """What decides about the change was touched by it: then the base's version decides too."""
-    claim = "The base's own tests and test settings pass over the change"
+    claim = claims.BASE_TESTS
     more = exhibits.witness.deciding
     touched = [d.path for d in exhibits.deltas if _decides(d, exhibits.rules) or d.path in more]
     if exhibits.restored is None:
@@ -292,7 +310,18 @@ def _restored(exhibits: Exhibits) -> Finding:
         return Finding(claim, Holds.UNKNOWN, (said,))
     standing, said = _base_version(exhibits)
     named = _listed("Touched", touched)
-    return Finding(claim, standing, tuple(text for text in (said, named) if text))
+    reasons = _reasons(exhibits) if standing is Holds.FAILS else ()
+    return Finding(claim, standing, tuple(text for text in (said, *reasons, named) if text))
+
+
+def _reasons(exhibits: Exhibits) -> tuple[str, ...]:
+    """In short why the base's own tests fail on the change, a sentence a check."""
+    found = [
+        (result.check, why_of(result))
+        for result in exhibits.restored or ()
+        if result.standing is Standing.FAILED
+    ]
+    return tuple(f"`{check}` said: {why}" for check, why in found if why)
 
 
 def _decides(delta: Delta, rules: Rules) -> bool:
@@ -307,7 +336,14 @@ def _base_version(exhibits: Exhibits) -> tuple[Holds, str]:
     findings = [_check(check, exhibits.restored or (), ()) for check in asked]
     for finding in sorted(findings, key=lambda one: _RANK[one.standing], reverse=True)[:1]:
         worst, said = finding.standing, f"With the base's tests put back: {finding.exhibits[0]}"
-    return worst, said
+    failing = dict.fromkeys(
+        test
+        for result in exhibits.restored or ()
+        if result.standing is Standing.FAILED
+        for test in failing_ids(result)
+    )
+    listed = _listed("Of the base's own tests fail", list(failing))
+    return worst, f"{said} {listed}" if listed else said
 
 
 # -- what is beside the checks -------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from app.domain.redact import without_secrets
-from app.domain.text import clean, reveal
+from app.domain.text import clean, named, reveal
 
 APART = "&#8203;"  # a zero-width space, written so that the source shows it
 
@@ -91,9 +91,10 @@ def _inert(found: re.Match[str]) -> str:
 
 
 def code(text: str, size: int = 200) -> str:
-    """A name in code style: a path, a test id, a digest. Nothing inside is interpreted."""
+    """A name in code style: a path, a test id, a digest. Nothing inside is interpreted, and a
+    newline in it is shown as `\\n`."""
     text = without_secrets(text)
-    line = _line(reveal(text[: _LOOK * size])[0], size, len(text) - _LOOK * size) or "(empty)"
+    line = _line(named(text[: _LOOK * size]), size, len(text) - _LOOK * size) or "(empty)"
     if not re.search(r"[`|\\<]", line):
         return f"`{line}`"
     return _html_code(line)
@@ -123,8 +124,8 @@ def details(summary: str, body: str, name: str = "") -> str:
     Inside the summary GitHub reads HTML and no Markdown, so the name comes as entities.
     """
     name = without_secrets(name)
-    named = f" {_html_code(_line(reveal(name[:800])[0], 200, len(name) - 800))}" if name else ""
-    return f"<details><summary>{summary}{named}</summary>\n\n{body}\n\n</details>"
+    about = f" {_html_code(_line(named(name[:800]), 200, len(name) - 800))}" if name else ""
+    return f"<details><summary>{summary}{about}</summary>\n\n{body}\n\n</details>"
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -55,6 +55,7 @@ class Facts:
     started: tuple[str, ...] = ()
     required: frozenset[str] = frozenset()
     amiss: str = ""
+    repairs: str = ""  # what is said about repairs by itself where it is red
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,17 @@ def gate(facts: Facts) -> Gate:
     return Gate(Why.PASSED, (shown, ci, critic))
 
 
+def red_ones(facts: Facts) -> list[Report]:
+    """The reports of others that failed."""
+    theirs = [one for one in facts.reports if not one.name.startswith(OURS)]
+    return [one for one in theirs if one.conclusion and one.conclusion not in GREEN]
+
+
+def all_said(facts: Facts) -> bool:
+    """Whether every report is done, so that nothing that failed is missing."""
+    return all(one.conclusion for one in facts.reports if not one.name.startswith(OURS))
+
+
 def own_ci(facts: Facts) -> tuple[Ci, str]:
     """How the repository's own CI stands, and the sentence that says so."""
     if facts.about.held:
@@ -118,9 +130,10 @@ def own_ci(facts: Facts) -> tuple[Ci, str]:
     if facts.amiss:
         return Ci.UNREADABLE, f"It cannot be read: {inline(facts.amiss, 300)}"
     reports = [one for one in facts.reports if not one.name.startswith(OURS)]
-    red = [one for one in reports if one.conclusion and one.conclusion not in GREEN]
+    red = red_ones(facts)
     if red:
-        return Ci.RED, f"Failed: {_named([f'{one.name} ({one.conclusion})' for one in red])}."
+        said = _named([f"{one.name} ({one.conclusion})" for one in red])
+        return Ci.RED, f"Failed: {said}.{facts.repairs}"
     pending = [one.name for one in reports if not one.conclusion]
     if pending:
         return Ci.PENDING, f"Not done yet: {_named(pending)}."

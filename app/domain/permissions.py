@@ -102,6 +102,7 @@ CALLS: dict[str, Call] = {
     "reply": _send("POST", "/pulls/{number}/comments/{comment}/replies", "pull_requests", "body"),
     "update_pull": _send("PATCH", "/pulls/{number}", "pull_requests", "title", "body"),
     "check_runs": _get("/commits/{sha}/check-runs", "checks", "check_name", *_PAGES),
+    "annotations": _get("/check-runs/{check_run}/annotations", "checks", *_PAGES),
     "commit_status": _get("/commits/{sha}/status", "statuses", *_PAGES),
     "create_check": _send(
         "POST",
@@ -199,7 +200,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
     Phase.DOCTOR: _SEEN,
     Phase.INSPECT: (*_SEEN, "protection", "actions", "actions_token"),
-    Phase.REPORTS: ("check_runs", "commit_status", "branch_rules"),
+    Phase.REPORTS: ("check_runs", "annotations", "commit_status", "branch_rules"),
     Phase.WEIGH: (
         "repository",
         "role",

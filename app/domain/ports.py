@@ -5,7 +5,7 @@ Every method may raise `Unavailable`; what else it raises is said beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -433,6 +433,18 @@ class Report:
     conclusion: str
 
 
+@dataclass(frozen=True)
+class FailedReport:
+    """A report that is red, with what it says: `text` is its summary and output, `notes` are its
+    annotations, `path:line: words` each. All of it is text from outside."""
+
+    name: str
+    conclusion: str
+    title: str = ""
+    text: str = ""
+    notes: tuple[str, ...] = ()
+
+
 class CiReader(Protocol):
     """Live reads about the repository's own CI. All raise `Refused`/`Missing`."""
 
@@ -441,6 +453,9 @@ class CiReader(Protocol):
 
     def required_checks(self, branch: str) -> frozenset[str]:
         """Names of the checks that active rulesets ask for on a branch."""
+
+    def failed(self, commit: str, names: Collection[str]) -> tuple[FailedReport, ...]:
+        """What those of the reports say that have one of these names and are red."""
 
 
 @dataclass(frozen=True)
@@ -497,8 +512,10 @@ class GitHubWriter(Protocol):
     ) -> int:
         """Create or adopt (by `external_id`) a completed check run with its annotations; its id."""
 
-    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
-        """Create, or edit the one that is known or carries `marker`; the comment's id."""
+    def comment(
+        self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False
+    ) -> int:
+        """Create, or edit (with `keep` leave) the one that is known or carries `marker`; its id."""
 
     def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
         """One reply with `marker` in the thread that `comment` began, made or found; its id."""

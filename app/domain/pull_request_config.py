@@ -9,7 +9,7 @@ from typing import Any
 
 from app.domain.config_values import ConfigError, fitting, flag_of, inside, known_keys, texts_of
 
-PULL_REQUEST_KEYS = ("title", "template", "labels", "changelog")
+PULL_REQUEST_KEYS = ("branch", "title", "template", "labels", "changelog")
 TEMPLATES = (
     ".github/pull_request_template.md",
     ".github/PULL_REQUEST_TEMPLATE.md",
@@ -21,20 +21,23 @@ TEMPLATES = (
 LABELS = 10
 
 _TITLE = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+_BRANCH = re.compile(r"(?:[A-Za-z0-9_-]|\{[^{}]*\}){1,60}")
 _FIELD = re.compile(r"\{([^{}]*)\}|[{}]")
 _LABEL = re.compile(r"[^\x00-\x1f\x7f,]{1,50}")
 
 
 @dataclass(frozen=True)
 class PullRequestConfig:
-    """`title` is a pattern of `{issue}` and `{title}`; `template`: whether the repository's own
-    template follows the evidence; `labels` for the pull request; `changelog` is the path of a
+    """`branch` is a pattern of `{title}` for what a branch's name has after its fixed part, "" for
+    nothing; `title` is a pattern of `{issue}` and `{title}`; `template`: whether the repository's
+    own template follows the evidence; `labels` for the pull request; `changelog` is the path of a
     fragment, with `{issue}`, that a change should bring."""
 
     title: str = ""
     template: bool = False
     labels: tuple[str, ...] = ()
     changelog: str = ""
+    branch: str = ""
 
     def fragment(self, issue: int) -> str:
         """The path of the changelog fragment of an issue, "" where none is wanted."""
@@ -47,6 +50,13 @@ AS_USUAL = PullRequestConfig()
 def read_pull_request(value: Any) -> PullRequestConfig:
     """The configuration that `value` says. Raises `ConfigError` on the first thing amiss."""
     mapping: Mapping[str, Any] = known_keys(value, PULL_REQUEST_KEYS, "pull_request")
+    branch = fitting(
+        mapping.get("branch", ""),
+        "pull_request.branch",
+        _BRANCH,
+        "letters, digits, `_`, `-` and `{title}` (60), to follow `agent/issue-<number>-<change>-`",
+    )
+    _fields(branch, "pull_request.branch", {"title"})
     title = fitting(mapping.get("title", ""), "pull_request.title", _TITLE, "one line of text")
     _fields(title, "pull_request.title", {"issue", "title"})
     changelog = inside(mapping.get("changelog", ""), "pull_request.changelog", "")
@@ -61,6 +71,7 @@ def read_pull_request(value: Any) -> PullRequestConfig:
         template=flag_of(mapping.get("template", False), "pull_request.template"),
         labels=_each(mapping.get("labels", ()), "pull_request.labels", LABELS, _LABEL, "a label"),
         changelog=changelog,
+        branch=branch,
     )
 
 

@@ -6,9 +6,12 @@ Rows are hashes with `v` (schema), `rev` (compare-and-set), `fence` (of the last
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from app.domain.state import Role
 
 SCHEMA = 1
 
@@ -31,6 +34,7 @@ BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
 QUEUE_DESK = "desk"
 QUEUE_RUNS = "runs"
+QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
 
 JOB_EVENT = "worker.jobs.event"
 JOB_RUN = "worker.jobs.run"
@@ -250,3 +254,19 @@ class ChangeRow:
     runs: tuple[str, ...] = ()
     pull: int = 0
     open: bool = True
+
+
+def waiting_jobs(name: str) -> str:
+    """The list of RQ's that holds the ids of the jobs of a queue which nobody took yet."""
+    return f"rq:queue:{name}"
+
+
+def run_job(run: str, count: int | str) -> str:
+    """The id of the `count`-th wake-up for a run."""
+    return f"{run}-{count}"
+
+
+def event_job(key: str, count: int | str) -> str:
+    """The id of the `count`-th wake-up for an event. RQ takes letters, digits, `-` and `_` only,
+    so the key goes in as a hash."""
+    return f"event-{hashlib.sha256(key.encode()).hexdigest()[:32]}-{count}"

@@ -136,6 +136,7 @@ class RepoConfig:
     publish: Publish = Publish.AT_ONCE
     pull_request: PullRequestConfig = AS_USUAL
     ci: CiMode = CiMode.AUTO
+    ci_repair: int = 0  # repairs that red CI begins by itself, for one pull request
     caps: dict[str, int] | None = None  # runs an hour by scope, below the operator's
     bots: tuple[int, ...] = ()  # ids of bots that may trigger, of those that the operator allows
     assumed: tuple[str, ...] = ()  # what recognition assumed, in sentences for people
@@ -162,6 +163,7 @@ KEYS = (
     "roles",
     "pull_request",
     "ci",
+    "ci_repair",
     "caps",
     "bots",
 )
@@ -226,6 +228,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         egress=read_egress(mapping.get("egress", ())),
         roles=_roles(mapping.get("roles", {})),
         ci=CiMode(one_of(mapping.get("ci", CiMode.AUTO), "ci", tuple(CiMode))),
+        ci_repair=number_of(mapping.get("ci_repair", 0), "ci_repair", 0, 2),
         pull_request=read_pull_request(mapping.get("pull_request", {})),
         caps=_caps(mapping["caps"]) if "caps" in mapping else None,
         bots=_bots(mapping.get("bots", ())),

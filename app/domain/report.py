@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.domain.evidence import Result, Verdict
+from app.domain.evidence import Holds, Result, Verdict
 from app.domain.markdown import bullets, code, cut, inline
 from app.domain.report_annotations import remarks
 from app.domain.report_comment import ending, not_certified, status
@@ -26,6 +26,7 @@ from app.domain.report_facts import (
     Facts,
     Sizes,
 )
+from app.domain.report_findings import criteria_of, first_looks, passed_words
 from app.domain.report_follow import delta, noted, origin, people, retitled, unchecked
 from app.domain.report_parts import (
     RESULTS,
@@ -34,10 +35,10 @@ from app.domain.report_parts import (
     deltas_of,
     file_list,
     files_line,
-    first_looks,
     short,
     spent,
 )
+from app.domain.report_results import base_tests
 from app.domain.report_revision import (
     people_section,
     renewed_title,
@@ -47,7 +48,7 @@ from app.domain.report_revision import (
     since_section,
     thread_marker,
 )
-from app.domain.report_sections import asked, evidence, history, look, onward, wall, words
+from app.domain.report_sections import asked, evidence, history, look, onward, points, wall, words
 from app.domain.report_signed import (
     OURS,
     START,
@@ -216,6 +217,9 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     if notes:
         parts.append("  \n".join(notes))
     parts.append(check_table(run, sizes, rows))
+    failing = base_tests(run, sizes)
+    if failing:
+        parts.append(failing)
     changes = compared(run, sizes)
     if changes:
         parts.append("  \n".join(changes))
@@ -234,7 +238,7 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
         return "❓ **Unknown.** No verdict was recorded about this change."
     verdict = run.verdict
     said = (
-        "Every required check passed on this tree, and no rule of the gate speaks against it."
+        passed_words(len(points(run, facts, sizes)), _bare(verdict))
         if verdict.result is Result.PASSED
         else f"The wall: {inline(verdict.wall, sizes.line)}"
     )
@@ -249,6 +253,11 @@ def _verdict(run: Run, facts: Facts, sizes: Sizes) -> str:
         f"{closing}, {who}{page}."
         f"{_stale(run)}"
     )
+
+
+def _bare(verdict: Verdict) -> int:
+    """How many criteria nothing supports."""
+    return sum(one.standing is not Holds.HOLDS for one in criteria_of(verdict.findings))
 
 
 def _stale(run: Run) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.domain.check import CheckResult, Failure
+from app.domain.check import CheckResult, Failure, Standing
 from app.domain.edit import Delta
 from app.domain.policy import rules_of
 from app.domain.redact import GONE, without_secrets
@@ -39,6 +39,7 @@ def remarks(run: Run, facts: Facts) -> tuple[Annotation, ...]:
     GitHub shows their text as it is, without Markdown: hidden characters are written out."""
     changed = deltas_of(run, facts)
     found = [one for result in results_of(run) for one in _of_result(result)]
+    found += [one for result in run.restored for one in _of_base(result, changed)]
     found.sort(key=lambda one: one.level != "failure")  # stable: the order of the checks stays
     found += _deciding(run, changed)
     return tuple(dict.fromkeys(found))[:MOST]
@@ -57,6 +58,22 @@ def _of_result(result: CheckResult) -> Iterator[Annotation]:
             title=_short(f"{result.check}: {failure.test or failure.error}", _TITLE),
             message=_message(failure, old),
         )
+
+
+def _of_base(result: CheckResult, deltas: tuple[Delta, ...]) -> Iterator[Annotation]:
+    """The base's own tests that fail on the change, at the top of the file that the change has in
+    their place: their lines are those of another version."""
+    there = {delta.path for delta in deltas if delta.new_mode}
+    known = result.comparison.already_failing if result.comparison else ()
+    for failure in result.failures if result.standing is Standing.FAILED else ():
+        if failure.file not in there or not _placed(failure.file) or failure.test in known:
+            continue
+        title = f"{result.check}, as the base has it: {failure.test or failure.error}"
+        said = _message(failure, False)
+        message = _short(
+            f"The base's own version of this test fails on the change.\n{said}", MESSAGE
+        )
+        yield Annotation(failure.file, 1, "failure", _short(title, _TITLE), message)
 
 
 def _message(failure: Failure, old: bool) -> str:

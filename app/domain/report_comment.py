@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from app.domain.ci_repair import is_repair
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, fence, inline
 from app.domain.report_facts import BODY_TARGET
 from app.domain.report_follow import status_of_following
 from app.domain.report_parts import short, spent
-from app.domain.report_revision import again_here, stopped
+from app.domain.report_revision import again_here, by_itself, stopped
 from app.domain.report_verify import status_of_look
-from app.domain.run import Run
+from app.domain.run import Run, Wait
 from app.domain.state import FOLLOWING, Kind, State
 
 PATCH_CAP = 40_000  # characters of a partial patch
@@ -53,13 +54,10 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
         spent(run.spend, limits),
     ]
     if run.wait is not None:
-        until = datetime.fromtimestamp(run.wait.until / 1000, tz=UTC)
-        parts.insert(
-            1,
-            f"⏸️ {code(run.wait.waiting)}: {inline(run.wait.note)} It goes on by "
-            f"{until:%Y-%m-%d %H:%M:%S} UTC at the latest; waiting is not charged.",
-        )
+        parts.insert(1, _waits(run.wait))
     if run.kind is Kind.REVISE:
+        if is_repair(run):
+            parts.append(by_itself(run).strip())
         if run.publication.commit:
             parts.append(f"Follow-up commit: {run.publication.commit}")
     elif run.publication.pull and run.publication.pull_url:
@@ -69,6 +67,17 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
         parts.append(f"Stopped: {code(run.halt.reason)}. The comment below says why.")
     parts.append(f"Run {code(run.id)}" + (f" · [details]({link})" if link else ""))
     return "\n\n".join(parts)
+
+
+def _waits(wait: Wait) -> str:
+    until = f"{datetime.fromtimestamp(wait.until / 1000, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
+    note = inline(wait.note).rstrip(".")
+    then = (
+        f"Without that it ends at {until}"
+        if wait.waiting.of_person
+        else f"It goes on by {until} at the latest"
+    )
+    return f"⏸️ {code(wait.waiting)}: {note}. {then}; waiting is not charged."
 
 
 def _headline(run: Run) -> str:
@@ -178,7 +187,7 @@ def _who(run: Run) -> str:
 
 def _what(run: Run) -> str:
     if run.kind is Kind.REVISE:
-        return stopped(run)
+        return f"{stopped(run)}{by_itself(run)}"
     if run.publication.pull and run.state is State.HALTED:
         return (
             f"this run stopped after it had opened the pull request #{run.publication.pull}, which "

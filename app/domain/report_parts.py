@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from app.domain.budget import Limits, Spend
 from app.domain.check import CheckResult, Standing
+from app.domain.claims import TOUCHED
 from app.domain.edit import Delta
-from app.domain.evidence import Finding, Holds, Result
+from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, details, inline, table
 from app.domain.plan import Plan
 from app.domain.policy import rules_of
 from app.domain.report_facts import Facts, Sizes
 from app.domain.run import Attempt, Run
+from app.domain.text import named
 
 SIGNS = {
     Standing.PASSED: "✅ passed",
@@ -34,12 +36,6 @@ _RANK = {
 }
 OPEN_FILES = 25  # a longer list is folded away
 UNCOUNTED = -2  # lines of a Delta that nobody measured
-MARKS = {Holds.HOLDS: "✅", Holds.FAILS: "❌", Holds.UNKNOWN: "❓"}
-# Claims of the gate that have a place of their own (a test compares them with the gate's).
-TOUCHED = "Touched the referee"
-RED_GREEN = "Tests of the change fail on the base's sources and pass with the change"
-CRITERIA = "What supports each criterion"
-HELD = {Holds.HOLDS: "holds", Holds.FAILS: "**does not hold**", Holds.UNKNOWN: "**unknown**"}
 
 
 def short(digest: str) -> str:
@@ -104,22 +100,33 @@ def standing(result: CheckResult) -> str:
     return f"{sign} ({inline(why, 120)})" if why else sign
 
 
+def timed(result: CheckResult) -> str:
+    """How long it took; what was measured by an earlier run took nothing of this one's time."""
+    return "measured before" if result.cached else seconds(result.ms)
+
+
 def check_table(run: Run, sizes: Sizes, most: int) -> str:
-    """One row a check: baseline → earlier attempts, if any → after; checks that did not run on
-    this tree say so."""
+    """One row a check: baseline → earlier attempts, if any → after, and with the base's own tests
+    put back where that was run; checks that did not run on this tree say so."""
     before = {result.check: result for result in run.baseline}
     after = {result.check: result for result in results_of(run)}
+    back = {result.check: result for result in run.restored}
     wanted = [check.name for check in run.snapshot.checks] if run.snapshot else []
     names = list(dict.fromkeys([*wanted, *after, *before]))
     earlier = [one for one in run.attempts if run.verdict and one.tree != run.verdict.tree]
     rows = [
-        (*_row(name, before.get(name), sizes), *_between(name, earlier), *_end(after.get(name)))
+        (
+            *_row(name, before.get(name), sizes),
+            *_between(name, earlier),
+            *_end(after.get(name), back.get(name), bool(back)),
+        )
         for name in names[:most]
     ]
     if not rows:
         return "No check is configured or was recognised, so nothing was shown about this change."
     between = ("attempts before",) if earlier else ()
-    lines = [table(("check", "baseline", *between, "after", "standing"), rows)]
+    own = ("with base's own tests",) if back else ()
+    lines = [table(("check", "baseline", *between, "after", "standing", *own), rows)]
     if len(names) > most:
         lines.append(f"… and {len(names) - most:,} more checks, listed under Evidence.")
     return "\n\n".join(lines)
@@ -139,10 +146,12 @@ def _between(name: str, earlier: Sequence[Attempt]) -> tuple[str, ...]:
     return (said or "not run",)
 
 
-def _end(after: CheckResult | None) -> tuple[str, str]:
+def _end(after: CheckResult | None, back: CheckResult | None, restored: bool) -> tuple[str, ...]:
+    own = (f"{SIGNS[back.standing]} · {outcome(back)}" if back else "not run",) if restored else ()
     if after is None:
-        return "not run on this tree", "❓ **not shown**"
-    return outcome(after), standing(after)
+        return ("not run on this tree", "❓ **not shown**", *own)
+    took = "" if after.exit_code is None else f" · {timed(after)}"
+    return (f"{outcome(after)}{took}", standing(after), *own)
 
 
 def compared(run: Run, sizes: Sizes) -> list[str]:
@@ -154,6 +163,7 @@ def compared(run: Run, sizes: Sizes) -> list[str]:
         ("Already failing before", "already_failing"),
         ("Newly skipped", "newly_skipped"),
         ("Gone", "gone"),
+        ("New", "new"),
     )
     lines = []
     for words, field in kinds:
@@ -260,53 +270,6 @@ def _mode(delta: Delta) -> str:
     return f" · mode {delta.old_mode:o} → {delta.new_mode:o}"
 
 
-def finding_lines(findings: tuple[Finding, ...], sizes: Sizes, top: bool = True) -> list[str]:
-    """What does not hold and has something to say for itself, in the order of the tree.
-
-    At the top of the tree a leaf that is unknown is advice, which the verdict does not rest on.
-    Criteria are listed with what was asked."""
-    lines: list[str] = []
-    for finding in findings:
-        if finding.claim == CRITERIA:
-            continue
-        speaks = finding.exhibits or not finding.parts
-        if speaks and finding.standing is not Holds.HOLDS:
-            advice = top and not finding.parts and finding.standing is Holds.UNKNOWN
-            mark = "⚠️" if advice else f"{MARKS[finding.standing]} {HELD[finding.standing]}:"
-            lines.append(f"{mark} {_said(finding, sizes, strong=advice)}")
-        lines += finding_lines(finding.parts, sizes, top=False)
-    return lines
-
-
-def first_looks(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
-    """What stands above everything else: that the change touched what decides about it, and what
-    was shown to be fixed."""
-    lines = []
-    for finding in findings:
-        if finding.claim == TOUCHED:
-            lines.append(f"⚠️ {_said(finding, sizes, strong=True)}")
-        elif finding.claim == RED_GREEN and finding.standing is Holds.HOLDS:
-            said = " ".join(inline(one, sizes.line) for one in finding.exhibits[: sizes.ids])
-            lines.append(f"**Red → green:** {said}")
-    return lines
-
-
-def criteria_of(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """One finding a criterion, in the criteria's order; () where nobody looked."""
-    return next((one.parts for one in findings if one.claim == CRITERIA), ())
-
-
-def _said(finding: Finding, sizes: Sizes, strong: bool = False) -> str:
-    """The claim with its exhibits, which are sentences of the gate."""
-    exhibits = [inline(one, sizes.line) for one in finding.exhibits[: sizes.ids] if one]
-    if len(finding.exhibits) > sizes.ids:
-        exhibits.append(f"and {len(finding.exhibits) - sizes.ids:,} more")
-    claim = inline(finding.claim, sizes.line)
-    if strong:
-        return f"**{claim}:** {' '.join(exhibits)}" if exhibits else f"**{claim}**"
-    return f"{claim} — {' '.join(exhibits)}" if exhibits else claim
-
-
 def deciding(run: Run, deltas: tuple[Delta, ...], sizes: Sizes) -> list[str]:
     """Changed paths that decide about the change itself (A20), one line a kind."""
     found = deciding_paths(run, deltas)
@@ -314,9 +277,12 @@ def deciding(run: Run, deltas: tuple[Delta, ...], sizes: Sizes) -> list[str]:
 
 
 def deciding_paths(run: Run, deltas: Sequence[Delta]) -> list[tuple[str, list[str]]]:
-    """(what the change does, the paths) for every kind of deciding path that it touches."""
+    """(what the change does, the paths) for every kind of deciding path that it touches and that
+    nothing is told about already: what touches the referee is named with what was done to it."""
     if run.contract is None:
         return []
+    findings = run.verdict.findings if run.verdict else ()
+    told = " ".join(said for one in findings if one.claim == TOUCHED for said in one.exhibits)
     rules = rules_of(run.contract.config)
     there = [delta for delta in deltas if delta.old_mode]
     kinds = (
@@ -328,17 +294,8 @@ def deciding_paths(run: Run, deltas: Sequence[Delta]) -> list[tuple[str, list[st
             [d.path for d in deltas if rules.referee(d.path)],
         ),
     )
-    return [(words, paths) for words, paths in kinds if paths]
-
-
-def holding(findings: tuple[Finding, ...], sizes: Sizes) -> list[str]:
-    """The leaves that hold, in the order of the tree."""
-    lines: list[str] = []
-    for finding in findings:
-        if finding.claim == CRITERIA:
-            continue
-        if finding.parts:
-            lines += holding(finding.parts, sizes)
-        elif finding.standing is Holds.HOLDS:
-            lines.append(_said(finding, sizes))
-    return lines
+    left = [
+        (words, [path for path in paths if at == 0 or f"`{named(path)}`" not in told])
+        for at, (words, paths) in enumerate(kinds)
+    ]
+    return [(words, paths) for words, paths in left if paths]

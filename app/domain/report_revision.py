@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from app.domain.ci_repair import is_repair
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
 from app.domain.report_facts import FIRST_IDS, LADDER, Facts, Sizes
@@ -17,7 +18,7 @@ from app.domain.report_parts import (
     spent,
 )
 from app.domain.report_verify import unlabelled
-from app.domain.revision import Revision, Thread
+from app.domain.revision import OWN_CI, Revision, Thread
 from app.domain.run import Run
 from app.domain.since import Since
 from app.domain.state import State
@@ -44,6 +45,8 @@ def renewed_title(run: Run, title: str) -> str:
 
 def place_of(thread: Thread) -> str:
     """Where a thread stands, in safe Markdown."""
+    if thread.author == OWN_CI:
+        return "red on the head before"
     if not thread.path:
         return "in the conversation" if thread.wide else "the review as a whole"
     if not thread.line:
@@ -197,6 +200,7 @@ def revised(run: Run, facts: Facts) -> str:
     limits = run.contract.limits if run.contract else None
     parts = [
         f"<!-- patchwarrant:ending:{run.id} -->\n{_who(run)}revised in {commit}. {result}{wall}"
+        f"{by_itself(run)}"
     ]
     if facts.since is not None:
         changed = files_line(facts.since.files, run.plan)
@@ -221,13 +225,28 @@ def revised(run: Run, facts: Facts) -> str:
     return "\n\n".join(parts)
 
 
+AGAIN_HERE = "Say `/agent revise` again here."
+
+
+def by_itself(run: Run) -> str:
+    """Why nobody's words began it, where red CI did."""
+    if not is_repair(run):
+        return ""
+    most = run.contract.config.ci_repair if run.contract else 0
+    bound = f", of at most {most} for this pull request" if most else ""
+    return (
+        f" Begun by itself, since the repository's own CI failed on the head before (`ci_repair`"
+        f"{bound})."
+    )
+
+
 def again_here(step: str) -> str:
     """What a person can do about a revision: the label that other endings name is of no use while
     the pull request is open."""
     kept = unlabelled(step)
     if "/agent revise" in kept:
         return kept
-    return f"{kept} Then say `/agent revise` again here.".strip()
+    return f"{kept} Then say `/agent revise` again here." if kept else AGAIN_HERE
 
 
 def stopped(run: Run) -> str:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from app.domain.check import Failure, Standing
+from app.domain.check import Standing
 from app.domain.ci import Ci
 from app.domain.evidence import Finding
 from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, Facts, Sizes
-from app.domain.report_parts import (
+from app.domain.report_findings import (
     MARKS,
+    criteria_of,
+    finding_lines,
+    holding,
+    not_run,
+    whole_above,
+)
+from app.domain.report_parts import (
     SIGNS,
     check_table,
     compared,
-    criteria_of,
     deciding,
-    finding_lines,
-    holding,
     names,
     outcome,
     planned_paths,
@@ -27,14 +32,18 @@ from app.domain.report_parts import (
     short,
     standing,
 )
+from app.domain.report_results import each_run, failures
 from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
 from app.domain.state import JUDGING
 
 
-def look(run: Run, facts: Facts, sizes: Sizes) -> str:
+def points(run: Run, facts: Facts, sizes: Sizes, *, above: bool = True) -> list[str]:
+    """What a reviewer must look at, a point each; without `above` those alone that the first screen
+    does not tell whole."""
     findings = run.verdict.findings if run.verdict else ()
-    lines = finding_lines(findings, sizes) + deciding(run, facts.deltas, sizes)
+    told = findings if above else tuple(one for one in findings if not whole_above(one))
+    lines = finding_lines(told, sizes) + deciding(run, facts.deltas, sizes)
     named = key_of_line(run.contract.config.evidence_key) if run.contract else ""
     if named and facts.key and named != facts.key:
         lines.append(
@@ -50,9 +59,16 @@ def look(run: Run, facts: Facts, sizes: Sizes) -> str:
         paths = names([file.path for file in amendment.added] + list(amendment.removed), sizes)
         reason = inline(amendment.reason, sizes.line)
         lines.append(f"the plan was amended for {paths or 'nothing'}; the model's reason: {reason}")
+    return lines
+
+
+def look(run: Run, facts: Facts, sizes: Sizes) -> str:
+    findings = run.verdict.findings if run.verdict else ()
+    lines = points(run, facts, sizes, above=False)
     if not lines:
+        beside = " beside what stands at the top" if any(map(whole_above, findings)) else ""
         lines = [
-            "Nothing stands out to the rules. They do not read the code as you do."
+            f"Nothing stands out to the rules{beside}. They do not read the code as you do."
             if run.verdict
             else "No rule looked at this change."
         ]
@@ -94,7 +110,12 @@ def wall(run: Run, facts: Facts, sizes: Sizes) -> str:
             lines.append(f"{code(result.check, 60)} is {standing(result)}: it showed nothing")
     if run.snapshot and not results_of(run):
         lines.append("no required check ran on this tree")
-    return bullets(lines, sizes.findings) or _complete(run)
+    done = bullets(lines, sizes.findings) or _complete(run)
+    idle = not_run(run.verdict.findings) if run.verdict else ()
+    if not idle:
+        return done
+    beside = bullets([inline(one, sizes.line) for one in idle], sizes.findings)
+    return f"{done}\n\nBeside the checks:\n\n{beside}"
 
 
 def _complete(run: Run) -> str:
@@ -215,7 +236,8 @@ def words(run: Run, sizes: Sizes) -> str:
 
 def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
     parts = [
-        _failures(run, sizes),
+        failures(run, sizes),
+        each_run(run, sizes),
         _all_checks(run, sizes),
         _assumed(run, sizes),
         _commands(run, sizes),
@@ -239,23 +261,6 @@ def evidence(run: Run, facts: Facts, sizes: Sizes) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _failures(run: Run, sizes: Sizes) -> str:
-    """Where the checks failed, as structured records, a fold a check."""
-    folds = [
-        details("Failures of", bullets([_failure(one, sizes) for one in found], sizes.ids), name)
-        for name, found in ((one.check, one.failures) for one in results_of(run))
-        if found
-    ]
-    return "\n\n".join(folds[: sizes.checks])
-
-
-def _failure(one: Failure, sizes: Sizes) -> str:
-    where = f"{one.file}:{one.line}" if one.line else one.file
-    place = f" at {code(where, sizes.line)}" if where else ""
-    said = f"{one.error}: {one.message}" if one.error else one.message
-    return f"{code(one.test or one.error, sizes.line)}{place}  \n  {inline(said, sizes.line)}"
-
-
 def _all_checks(run: Run, sizes: Sizes) -> str:
     """All checks and test ids, where the first screen could not hold them."""
     short_ones = replace(sizes, ids=FIRST_IDS)
@@ -271,7 +276,7 @@ def _commands(run: Run, sizes: Sizes) -> str:
     checks = run.snapshot.checks if run.snapshot else ()
     lines = [
         f"{code(check.name, 60)} ({check.tier}, {check.timeout} s, digest "
-        f"{short(check.digest())}): {code(' '.join(check.argv), sizes.commands)}"
+        f"{short(check.digest())}): {code(shlex.join(check.argv), sizes.commands)}"
         for check in checks
     ]
     if not lines:

@@ -8,14 +8,15 @@ from app.domain.errors import HaltRecord
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, LADDER
-from app.domain.report_parts import (
-    RESULTS,
-    check_table,
-    compared,
+from app.domain.report_findings import (
     finding_lines,
     first_looks,
-    short,
+    not_run,
+    passed_words,
+    whole_above,
 )
+from app.domain.report_parts import RESULTS, check_table, compared, short
+from app.domain.report_results import base_tests
 from app.domain.run import Run
 from app.domain.state import ENDS, State
 
@@ -76,8 +77,11 @@ def _outcome(run: Run) -> list[str]:
     verdict, contract = run.verdict, run.contract
     if verdict is None or contract is None:
         return ["❓ No verdict was recorded."]
+    told = tuple(one for one in verdict.findings if not whole_above(one))
+    shown = finding_lines(told, SIZES)
+    idle = [inline(one, SIZES.line) for one in not_run(verdict.findings)]
     said = (
-        "Every required check passed on this tree, and no rule of the gate speaks against it."
+        passed_words(len(finding_lines(verdict.findings, SIZES)))
         if verdict.result is Result.PASSED
         else f"The wall: {inline(verdict.wall, SIZES.line)}"
     )
@@ -86,12 +90,16 @@ def _outcome(run: Run) -> list[str]:
     if looks:
         parts.append("  \n".join(looks))
     parts.append(check_table(run, SIZES, FIRST_ROWS))
+    failing = base_tests(run, SIZES)
+    if failing:
+        parts.append(failing)
     differs = compared(run, SIZES)
     if differs:
         parts.append("  \n".join(differs))
-    shown = [line for line in finding_lines(verdict.findings, SIZES) if line not in looks]
     if shown:
         parts.append(f"Look at\n\n{bullets(shown, FIRST_IDS * 2)}")
+    if idle:
+        parts.append(f"Beside the checks\n\n{bullets(idle, FIRST_IDS * 2)}")
     parts.append(
         f"Tree {code(verdict.tree)}, commit {code(contract.head)}, compared with "
         f"{short(contract.base_commit)} of {code(contract.base_branch)}, where they parted. All of "

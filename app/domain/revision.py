@@ -16,6 +16,7 @@ from app.domain.text import clean
 
 MOST_THREADS = 40
 MOST_NAMED = 20  # paths that words may open
+OWN_CI = "the repository's own CI"  # the author of a thread that nobody wrote; no login is like it
 WHY_CAP = 600  # characters of the model's reason in a reply
 
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://\S+", re.IGNORECASE)
@@ -107,7 +108,7 @@ def scope_of(threads: Sequence[Thread], files: Iterable[str], listed: Iterable[s
     A thread on a file opens that file; a wide one opens `files` (those of the pull request) and
     `listed` (those that the original request itself lists). Words open more: a path or a file's
     name in them, "everywhere" and its like, and tests where one is asked for. What stands behind a
-    "not" in the same clause opens nothing.
+    "not" in the same clause opens nothing, nor do the words of CI.
     """
     globs: dict[str, None] = {}
     words: dict[str, None] = {}
@@ -117,6 +118,8 @@ def scope_of(threads: Sequence[Thread], files: Iterable[str], listed: Iterable[s
             globs[literally(thread.path)] = None
         if thread.wide:
             globs.update(dict.fromkeys(literally(path) for path in (*files, *listed)))
+        if thread.author == OWN_CI:  # a log's words open nothing
+            continue
         text = _URL.sub(" ", thread.text)
         for found in _wanted(_EVERYWHERE, text):
             everywhere, words[found] = True, None

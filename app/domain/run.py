@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
+from app.domain.branch import branch_name
 from app.domain.budget import NOTHING, Spend
 from app.domain.check import Check, CheckResult
 from app.domain.ci import Ci
@@ -115,7 +115,9 @@ class Run:
     heads: tuple[str, ...] = ()  # of a revision: heads that people pushed while it ran, in order
     outcomes: tuple[Outcome, ...] = ()  # of a revision: what the model says of each thread
     people: tuple[PullCommit, ...] = ()  # commits by people on the pull request of a revision
+    restored: tuple[CheckResult, ...] = ()  # with base's tests put back, at the gate; () if not run
     ci: Ci | None = None  # what was decided about the repository's own workflows, at the gate
+    untold: str = ""  # why nobody was told of its end, "" where people were, or will be
     word: str = ""  # the command that started it (`commands.Word`), "" for the label
 
     def moved(self, signal: Signal) -> Run:
@@ -131,6 +133,14 @@ class Run:
         return self.contract.head if self.contract else ""
 
     @property
+    def branch(self) -> str:
+        """The only branch that its Change may have, "" before it has a Change. The contract
+        settles its whole name; before that nothing is written to it."""
+        if not self.change:
+            return ""
+        return branch_name(self.issue, self.change, self.contract.tail if self.contract else "")
+
+    @property
     def place(self) -> int:
         """Where it is talked about: a revision on its pull request, all else where it began."""
         return self.publication.pull if self.kind is Kind.REVISE else self.issue
@@ -141,13 +151,3 @@ class Run:
         if self.candidate and self.attempts and self.attempts[-1].tree == self.candidate.tree:
             return self.attempts[-1].results
         return ()
-
-
-BRANCH = re.compile(
-    r"agent/issue-(?P<issue>[1-9][0-9]{0,9})-(?P<change>[A-Za-z0-9][A-Za-z0-9_-]{0,63})"
-)
-
-
-def branch_name(issue: int, change: str) -> str:
-    """The only branch that a Change may have."""
-    return f"agent/issue-{issue}-{change}"

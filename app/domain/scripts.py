@@ -136,14 +136,15 @@ return {'new', run, id == '' and run or id, '0', ''}
 """
 )
 
-# KEYS: run row, due; ARGV: owner, lease in ms, grace in ms, newest schema, operation, run id.
+# KEYS: run row, due; ARGV: owner, lease in ms, grace in ms, newest schema, operation, run id, the
+# role that claims ("" = any): a wake-up that came late takes no run out of another role's hands.
 # A lease that ran out counts as a crash of its run, and `lapses` remembers whose it was (see
 # EXCUSE), unless the server was started again since: then it was the server that was away.
 CLAIM = (
     _NOW
     + """
 local names = {'v', 'lease', 'op', 'fence', 'crashes', 'rev', 'data', 'answer', 'cancel', 'owner',
-  'life', 'lapses'}
+  'life', 'lapses', 'role'}
 local r = redis.call('HMGET', KEYS[1], unpack(names))
 if not r[1] then return {'missing'} end
 if tonumber(r[1]) > tonumber(ARGV[4]) then return {'newer', r[1]} end
@@ -151,6 +152,7 @@ local at, lease = now(), tonumber(r[2])
 if r[3] ~= ARGV[5] then
   if not redis.call('ZSCORE', KEYS[2], ARGV[6]) then return {'over'} end
   if lease > at then return {'held'} end
+  if ARGV[7] ~= '' and r[13] and r[13] ~= ARGV[7] then return {'other', r[13]} end
   local life = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or ''
   local lapses = r[12] or ''
   if lease > 0 and (not r[11] or r[11] == life) then
@@ -192,8 +194,10 @@ return 1
 
 # Compare-and-set on fence and rev. KEYS: run row, due, Change row; ARGV after fence and operation:
 # rev, JSON, state, role, waiting, pull, over (0|1), release (0|1), due ("" = by the rules), grace,
-# run id, prefix of spend rows, ending (0|1), schema. A run that is over is always released;
-# one that ends is no longer asked to end, or nobody could tell its ending.
+# run id, prefix of spend rows, ending (0|1), schema, branch ("" where the run has no contract yet:
+# as long as there is no pull request, a contract settles how the Change's branch is called). A run
+# that is over is always released; one that ends is no longer asked to end, or nobody could tell its
+# ending.
 SAVE = (
     _FENCED
     + """
@@ -204,8 +208,13 @@ redis.call('HSET', KEYS[1], 'v', ARGV[16], 'rev', rev, 'data', ARGV[4], 'state',
   'role', ARGV[6], 'waiting', ARGV[7])
 if row[2] ~= ARGV[5] then redis.call('HSET', KEYS[1], 'crashes', '0', 'lapses', '') end
 if ARGV[7] == '' then redis.call('HDEL', KEYS[1], 'answer') end
-if ARGV[15] == '1' then redis.call('HDEL', KEYS[1], 'cancel') end
-if ARGV[8] ~= '0' and redis.call('HGET', KEYS[3], 'pull') == '0' then
+if ARGV[15] == '1' then redis.call('HDEL', KEYS[1], 'cancel', 'cancel_why') end
+local c = redis.call('HMGET', KEYS[3], 'pull', 'branch')
+if ARGV[17] ~= '' and c[1] == '0' and c[2] ~= ARGV[17] then
+  redis.call('HSET', KEYS[3], 'branch', ARGV[17])
+  redis.call('HINCRBY', KEYS[3], 'rev', 1)
+end
+if ARGV[8] ~= '0' and c[1] == '0' then
   redis.call('HSET', KEYS[3], 'pull', ARGV[8])
   redis.call('HINCRBY', KEYS[3], 'rev', 1)
 end
@@ -262,10 +271,12 @@ CANCEL = (
     + """
 if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
 local state = redis.call('HGET', KEYS[1], 'state')
-for i = 2, #ARGV do
+for i = 3, #ARGV do
   if state == ARGV[i] then return 1 end
 end
-redis.call('HSET', KEYS[1], 'cancel', '1')
+if redis.call('HSETNX', KEYS[1], 'cancel', '1') == 1 then
+  redis.call('HSET', KEYS[1], 'cancel_why', ARGV[2])
+end
 local at = now()
 if tonumber(redis.call('HGET', KEYS[1], 'lease')) <= at then
   redis.call('ZADD', KEYS[2], text(at), ARGV[1])
@@ -313,18 +324,24 @@ if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('SREM', KEYS[3], ARGV[1]) e
 return 1
 """
 
-# Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due; ARGV: run id,
-# first pause in ms (doubled with each wake-up that nobody answered, 32-fold at most).
+# Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due, the queue;
+# ARGV: run id, first pause in ms (doubled with each one that nobody answered, 32-fold at most).
+# Answer: its number, -1 where the one before waits in that queue still.
 WAKE = (
     _NOW
     + """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local at, r = now(), redis.call('HMGET', KEYS[1], 'lease', 'unclaimed')
+local at, r = now(), redis.call('HMGET', KEYS[1], 'lease', 'unclaimed', 'wakes')
+local queued = redis.call('LPOS', KEYS[3], ARGV[1] .. '-' .. (r[3] or '0'))
 if tonumber(r[1]) <= at and redis.call('ZSCORE', KEYS[2], ARGV[1]) then
-  local pause = tonumber(ARGV[2]) * 2 ^ math.min(tonumber(r[2] or '0'), 5)
-  redis.call('HINCRBY', KEYS[1], 'unclaimed', 1)
+  local pause = tonumber(ARGV[2])
+  if not queued then
+    pause = pause * 2 ^ math.min(tonumber(r[2] or '0'), 5)
+    redis.call('HINCRBY', KEYS[1], 'unclaimed', 1)
+  end
   redis.call('ZADD', KEYS[2], text(at + pause), ARGV[1])
 end
+if queued then return -1 end
 return redis.call('HINCRBY', KEYS[1], 'wakes', 1)
 """
 )
@@ -699,6 +716,21 @@ RING = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HINCRBY', KEYS[1], 'wakes', 1)
 """
+
+# Counts a wake-up for an event that has no outcome yet. KEYS: event row, the queue; ARGV: how the
+# ids of its jobs begin, ms between two of them. 0 where the one before waits in the queue still, or
+# was rung just now, or where there is no such event.
+RING_AGAIN = (
+    _NOW
+    + """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local at, r = now(), redis.call('HMGET', KEYS[1], 'wakes', 'rung')
+if redis.call('LPOS', KEYS[2], ARGV[1] .. (r[1] or '0')) then return 0 end
+if r[2] and at - r[2] < tonumber(ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[1], 'rung', text(at))
+return redis.call('HINCRBY', KEYS[1], 'wakes', 1)
+"""
+)
 
 # After a start: what was in hand goes back to the head of the inbox. KEYS: inbox, busy.
 GIVE_BACK = """

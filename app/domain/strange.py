@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.domain.edit import EXECUTABLE, FILE, GITLINK, LINK, Delta
-from app.domain.paths import hidden
+from app.domain.paths import hidden, named
 
 LINES = 3  # of one file that are told
 KINDS = 6  # characters of one line that are named
@@ -25,7 +25,7 @@ def strange(
     """Sentences about one file. `added` are its new lines (number, text); `target` is where a link
     points, "" for what is no link, and `exists` whether there is such a path in the tree."""
     path = delta.path
-    odd = hidden(path)
+    odd = hidden(path) + tuple(named(char) for char in "\t\n\f" if char in path)
     if odd:
         yield f"`{path}` has a name that holds {_named(odd)}."
     yield from _mode(delta, target, exists)

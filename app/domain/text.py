@@ -26,6 +26,7 @@ _UNSEEN = (
 _HIDDEN = re.compile(f"[{_CONTROL}{_UNSEEN}\ud800-\udfff]")
 _CONTROLS = re.compile(f"[{_CONTROL}]")
 _BREAKS = re.compile("\r\n?|[\u0085\u2028\u2029]")
+_BLANKS = re.compile(r"[^\S ]")  # all that separates words and is no space
 
 # A link definition that shows nothing: `[//]: # (text)`.
 _DEFINITION = re.compile(
@@ -69,6 +70,17 @@ def reveal(text: str) -> tuple[str, int]:
         return f"<U+{ord(found.group()):04X}>"
 
     return _HIDDEN.sub(written, text.replace("\r\n", "\n")), count
+
+
+def named(text: str) -> str:
+    """A name in one line, as `reveal` writes it: a newline in it becomes `\\n`, a tab `\\t`, any
+    other blank `<U+XXXX>`. Names of files and tests may hold all of them."""
+    return _BLANKS.sub(_escaped, reveal(text)[0])
+
+
+def _escaped(found: re.Match[str]) -> str:
+    mark = found.group()
+    return {"\n": "\\n", "\t": "\\t"}.get(mark, f"<U+{ord(mark):04X}>")
 
 
 def printable(data: bytes) -> str:

@@ -286,6 +286,7 @@ def _nudge(name: str, action: str, body: Body, digest: Callable[[], str] | None)
         text=_text(pressed, "external_id")[:80] if pressed is not None else "",
         told=f"{name}.{action}",
         branch=_text(head, "ref") if head is not None else "",
+        head=_text(head, "sha")[:40] if head is not None else "",
         repositories=tuple(_id(one, "id") for one in removed if isinstance(one, Mapping)),
     )
 

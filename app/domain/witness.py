@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.domain import claims
 from app.domain.contract import Criterion
 from app.domain.criteria import Support, supported
 from app.domain.evidence import Finding, Holds
@@ -45,18 +46,22 @@ class Witness:
 
     `touched` are sentences about what decides about the change, `deciding` more paths that do
     (scripts that checks start), `signs` sentences about product code, `strange` those about what
-    the difference does not show a reviewer. `sentinels` is () where none
-    were run; `flaky` are tests whose two runs on the candidate differ.
+    the difference does not show a reviewer, `secrets` those about what looks like a secret in
+    somebody else's change (of ours nothing is published then). `sentinels` is () where none
+    were run; `flaky` are tests whose two runs on the candidate differ. `unrun` are sentences about
+    what could have been run beside the checks and was not, each with its reason.
     """
 
     touched: tuple[str, ...] = ()
     deciding: frozenset[str] = frozenset()
     signs: tuple[str, ...] = ()
     strange: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     sentinels: tuple[Sighted, ...] = ()
     flaky: tuple[str, ...] = ()
     red: RedGreen | None = None
     criteria: tuple[Criterion, ...] = ()
+    unrun: tuple[str, ...] = ()
 
 
 NOTHING = Witness()
@@ -71,11 +76,19 @@ def deciding(witness: Witness) -> tuple[Finding, ...]:
     return tuple(found)
 
 
+def secret(witness: Witness) -> tuple[Finding, ...]:
+    """What looks like a secret may be none, so it is not shown to be one; it is never passed."""
+    if not witness.secrets:
+        return ()
+    leaf = Finding(claims.NO_LEAK, Holds.UNKNOWN, _cut(witness.secrets))
+    return (Finding("The change can be shown to anybody", Holds.UNKNOWN, parts=(leaf,)),)
+
+
 def touched(witness: Witness) -> tuple[Finding, ...]:
     """What is named at the very top: the change touched what decides about it."""
     if not witness.touched:
         return ()
-    return (Finding("Touched the referee", Holds.UNKNOWN, _cut(witness.touched)),)
+    return (Finding(claims.TOUCHED, Holds.UNKNOWN, _cut(witness.touched)),)
 
 
 def looks(witness: Witness, support: Support) -> tuple[Finding, ...]:
@@ -86,9 +99,9 @@ def looks(witness: Witness, support: Support) -> tuple[Finding, ...]:
         weakest = Holds.HOLDS
         if any(one.standing is not Holds.HOLDS for one in criteria):
             weakest = Holds.UNKNOWN
-        found.append(Finding("What supports each criterion", weakest, parts=criteria))
+        found.append(Finding(claims.CRITERIA, weakest, parts=criteria))
     found += [
-        Finding("A sentinel test could be run", Holds.UNKNOWN, (one.said,))
+        Finding("Sentinels that could not be run", Holds.UNKNOWN, (one.said,))
         for one in witness.sentinels
         if one.standing is Holds.UNKNOWN
     ]
@@ -98,6 +111,8 @@ def looks(witness: Witness, support: Support) -> tuple[Finding, ...]:
     if witness.signs:
         claim = "Look at: lines that could decide about the tests"
         found.append(Finding(claim, Holds.UNKNOWN, _cut(witness.signs)))
+    if witness.unrun:
+        found.append(Finding(claims.NOT_RUN, Holds.UNKNOWN, _cut(witness.unrun)))
     return tuple(found)
 
 
@@ -105,14 +120,15 @@ def _red(red: RedGreen) -> list[Finding]:
     found = []
     if red.shown:
         said = _listed("Shown by", red.shown)
-        claim = "Tests of the change fail on the base's sources and pass with the change"
-        found.append(Finding(claim, Holds.HOLDS, (said,)))
+        found.append(Finding(claims.RED_GREEN, Holds.HOLDS, (said,)))
     if red.idle:
         said = _listed("They pass without it, too, and prove nothing about the fix", red.idle)
-        found.append(Finding("Tests of the change need the change", Holds.UNKNOWN, (said,)))
+        found.append(
+            Finding("Tests of the change that show nothing about it", Holds.UNKNOWN, (said,))
+        )
     if red.unread or red.note:
         told = (red.note, _listed("Not told on the base's sources", red.unread))
-        claim = "Tests of the change ran over the base's sources"
+        claim = "Red to green was not shown"
         found.append(Finding(claim, Holds.UNKNOWN, tuple(one for one in told if one)))
     return found
 

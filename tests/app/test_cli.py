@@ -64,6 +64,14 @@ def test_help_of_a_word_needs_no_settings(word: str, capsys: pytest.CaptureFixtu
     assert said.err == ""
 
 
+@pytest.mark.parametrize("word", sorted(set(cli.WORDS) - {"version"}))
+def test_help_of_every_word_says_what_its_exit_codes_mean(word: str) -> None:
+    done = run(["-m", "app.cli", word, "--help"])
+    assert (done.returncode, done.stderr) == (0, "")
+    words = " ".join(done.stdout.split())
+    assert f"usage: patchwarrant {word}" in words and "xit code: 0 " in words
+
+
 def test_a_reader_that_hangs_up_is_no_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -13,8 +13,8 @@ from rq import Queue
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
-from app.domain.record import INBOX, INBOX_BUSY
-from app.feeder import Feeder, job_id
+from app.domain.record import INBOX, INBOX_BUSY, event_job
+from app.feeder import Feeder
 from app.inbox import Inbox, client
 from app.main import Receiver
 from app.webhook import Webhook
@@ -43,7 +43,7 @@ def test_a_delivery_wakes_the_desk(redis: Redis, redis_process: Server) -> None:
         until(lambda: len(jobs(redis)) == 1)
     job = jobs(redis)[0]
     assert (job.func_name, job.args, job.kwargs) == ("worker.jobs.event", [KEY], {})
-    assert job.id == job_id(KEY, 1)
+    assert job.id == event_job(KEY, 1)
     assert re.fullmatch(r"[A-Za-z0-9_-]+", job.id)
     assert (job.result_ttl, job.failure_ttl, job.origin) == (0, 300, "desk")
     assert job.description == "worker.jobs.event"
@@ -78,7 +78,7 @@ def test_a_second_wake_up_has_another_id(redis: Redis, redis_process: Server) ->
     assert feeder.feed(0.01)
     redis.rpush(INBOX, "a")
     assert feeder.feed(0.01)
-    assert [job.id for job in jobs(redis)] == [job_id("a", 1), job_id("a", 2)]
+    assert [job.id for job in jobs(redis)] == [event_job("a", 1), event_job("a", 2)]
     feeder.redis.close()
 
 

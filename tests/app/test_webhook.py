@@ -23,7 +23,7 @@ from app.domain.record import EVENTS_OPEN, INBOX, SCHEMA
 from app.inbox import Inbox, client
 from app.main import PATH, Receiver
 from app.webhook import Webhook
-from tests.app.domain.test_triggers import BODY, changed
+from tests.app.domain.test_triggers import BODY, PULLED, changed
 from tests.app.receiver import SECRET, headers, post, serving, sign
 from tests.redis_server import Server
 from tests.shared_data import shared_dir
@@ -53,6 +53,15 @@ def test_a_genuine_event_is_durable_before_it_is_acknowledged(port: int, redis: 
     assert (event.key, event.title, event.body) == (KEY, "Sum is wrong", "as signed\r\n")
     assert redis.lrange(INBOX, 0, -1) == [KEY.encode()]
     assert redis.zrange(EVENTS_OPEN, 0, -1) == [KEY.encode()]
+
+
+def test_a_pull_request_is_known_by_its_heads_name_and_commit(port: int, redis: Redis) -> None:
+    head = {"ref": "topic", "sha": "e" * 40}
+    body = {**PULLED, "action": "opened", "pull_request": {**PULLED["pull_request"], "head": head}}
+    assert post(port, dumped(body), event="pull_request")[0] == 202
+    (key,) = redis.zrange(EVENTS_OPEN, 0, -1)
+    event = msgspec.json.decode(redis.hget(b"pw:event:" + key, "data") or b"", type=Event)
+    assert (event.branch, event.head) == ("topic", "e" * 40)
 
 
 def test_a_redelivery_is_known(port: int, redis: Redis) -> None:

@@ -29,14 +29,15 @@ LOG_BYTES = 50_000_000
 TESTS = 10_000
 CHANGES = 4
 PARSE = """
-import json, resource, sys, time
+import json, sys, time
+from tests.bench.memory import peak_mib
 from worker.runner.checks.parsers.log import log_from, taken
 from worker.runner.checks.parsers.read import read
 began = time.perf_counter()
 data, left = taken(sys.stdin.buffer)
 parsed = read(log_from([data], 1, left_out=left), ["python3", "-m", "pytest"])
 took = time.perf_counter() - began
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+peak = peak_mib(open("/proc/self/status").read())
 print(json.dumps({"s": took, "mib": peak, "failures": len(parsed.failures)}))
 """
 Cases = Mapping[str, str]

@@ -11,7 +11,15 @@ import pytest
 from app.domain.errors import Missing
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, CiReader, FileWrite, GitHubWriter, Vote
+from app.domain.ports import (
+    ApprovalReader,
+    CiReader,
+    FailedReport,
+    FileWrite,
+    GitHubWriter,
+    Report,
+    Vote,
+)
 from app.domain.run import Run
 from tests.contracts.test_github import the_run
 from tests.fakes.github import FakeGitHub, Files, tree_id
@@ -37,6 +45,7 @@ class Case:
     review: Callable[[int, str, str, str], None]
     require: Callable[[str], None]
     twin: Callable[[str], int]
+    fails: Callable[[str, str], None]
     number: int = 0
     head: str = ""
 
@@ -74,6 +83,11 @@ def fake_case() -> Case:
         hub.pulls[number] = replace(view, number=number, head_ref=branch, head_sha=sha)
         return number
 
+    def fails(name: str, head: str) -> None:
+        hub.reported[head] = (Report(name, "failure"),)
+        notes = ("src/a.py:1: E1: Wrong",)
+        hub.said[name] = FailedReport(name, "failure", "One failed", "Sum\n\nLog", notes)
+
     return Case(
         the_run(hub.repository, 1),
         hub.weigh,
@@ -84,6 +98,7 @@ def fake_case() -> Case:
         review,
         require,
         twin,
+        fails,
     )
 
 
@@ -113,10 +128,17 @@ def real_case(hub: GitHubStandin) -> Case:
             }],
         })  # fmt: skip
 
+    def fails(name: str, head: str) -> None:
+        hub.create_app("ci", permissions={"checks": "write"})
+        note = {"path": "src/a.py", "start_line": 1, "end_line": 1, "title": "E1",
+                "message": "Wrong", "annotation_level": "failure"}  # fmt: skip
+        output = {"title": "One failed", "summary": "Sum", "text": "Log", "annotations": [note]}
+        hub.add_check_run(REPO, "ci", head, name, "failure", output)
+
     return Case(
         the_run(Repository(world.repo_id, "acme", "widgets"), world.installation),
         access.weigh, access.reports, access.write, main, push, review, require,
-        lambda branch: hub.open_pull(REPO, "alice", branch, "Twin"),
+        lambda branch: hub.open_pull(REPO, "alice", branch, "Twin"), fails,
     )  # fmt: skip
 
 
@@ -193,6 +215,16 @@ def test_our_check_runs_by_name(case: Case) -> None:
         assert (found.status, found.conclusion) == ("completed", "action_required")
         assert found.summary == "S <!-- x -->" and found.since.endswith("Z")
         assert reader.checks(case.main, "patchwarrant/approval") == ()
+
+
+def test_what_the_red_reports_say(case: Case) -> None:
+    with case.reports(case.run) as reader:
+        assert reader.failed(case.head, {"tests", "slow"}) == ()
+        case.fails("tests", case.head)
+        assert reader.failed(case.head, {"slow"}) == ()
+        (found,) = reader.failed(case.head, {"tests", "slow"})
+    assert (found.name, found.conclusion, found.title) == ("tests", "failure", "One failed")
+    assert found.text == "Sum\n\nLog" and found.notes == ("src/a.py:1: E1: Wrong",)
 
 
 def test_the_checks_that_rules_ask_for(case: Case) -> None:

@@ -134,8 +134,8 @@ class Bench:
             lost=6 if model else 0,
             orphans=orphans,
             partial=model or effect in UNKNOWN,  # what is asked again costs otherwise
-            # Who dies while telling an ending leaves the ending: that is tried again, ever rarer.
             quarantined=kind == "poison" and case.point.state not in ENDS,
+            aside=kind == "poison" and case.point.state in ENDS,
             unknown=effect in UNKNOWN,
         )
 
@@ -151,11 +151,13 @@ class Bench:
             self._attend(victim, case)
             children += 1
         if victim.dead or victim.stopped or victim.said != "settled":
+            self.town.echo()
             heir = self._fork(self.town.place, None, log)
             self._attend(heir, case)
         if victim.stopped:
             os.kill(victim.pid, signal.SIGCONT)
             self._attend(victim, case)
+            self.town.echo()
             sweeper = self._fork(self.town.place, None, log)
             self._attend(sweeper, case)
         return reached

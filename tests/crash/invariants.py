@@ -19,7 +19,7 @@ from typing import Any
 from app.domain.evidence import Result
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
-from app.domain.state import ENDS, State
+from app.domain.state import ENDS, Kind, State
 from tests.crash.town import Town
 from worker.attest.signing import Signer
 from worker.attest.verify import NotVerified, public_key, subjects, verify
@@ -38,6 +38,7 @@ class Told:
     orphans: int = 0
     partial: bool = False  # a broken stream's own price is charged
     quarantined: bool = False
+    aside: bool = False  # telling the ending is what kills: over, with the least said about it
     unknown: bool = False  # a call was about to be sent, and nobody knows whether it was
 
 
@@ -50,7 +51,8 @@ class Expected:
     reason: str
     pulls: int
     labels: frozenset[str]
-    comments: int
+    comments: int  # on its issue and on its pull request
+    runs: int
     turns: int
     repairs: int
     calls: int
@@ -60,7 +62,8 @@ class Expected:
 
 def expected(town: Town, name: str) -> Expected:
     """Read off a clean run."""
-    (run,) = town.ledger.runs(9)
+    runs = town.ledger.runs(9)
+    run = runs[0]
     labels = {one["name"] for one in town.hub.issue(name, run.issue)["labels"]}
     return Expected(
         state=run.state,
@@ -68,7 +71,8 @@ def expected(town: Town, name: str) -> Expected:
         reason=str(run.halt.reason) if run.halt else "",
         pulls=len(town.hub.pulls(name)) - _others(town, name),
         labels=frozenset(labels),
-        comments=len(town.hub.comments(name, run.issue)),
+        comments=len(_comments(town, name, run)),
+        runs=len(runs),
         turns=run.spend.turns,
         repairs=run.spend.repairs,
         calls=run.spend.calls,
@@ -81,8 +85,8 @@ def broken(town: Town, name: str, wanted: Expected, told: Told, log: Path) -> li
     """Every invariant that does not hold, in words; [] when all do."""
     ledger = town.ledger
     runs = ledger.runs(9)
-    if len(runs) != 1:
-        return [f"I1: {len(runs)} runs of one event"]
+    if len(runs) != wanted.runs:
+        return [f"I1: {len(runs)} runs, not {wanted.runs}: {[one.kind for one in runs]}"]
     run = runs[0]
     if told.quarantined:
         wanted = replace(wanted, state=run.state, result=None, reason="quarantined", tree="")
@@ -109,6 +113,8 @@ def _of_run(
     ledger = town.ledger
     found = [*_ended(run, wanted)]
     if not found:
+        if bool(run.untold) != told.aside:
+            found.append(f"I6: it is set aside: {run.untold!r}")
         found += _github(town, name, run, wanted, told, shared)
         found += _evidence(town, ledger, run)
     row = ledger.row(run.id)
@@ -137,6 +143,12 @@ def _ended(run: Run, wanted: Expected) -> Iterable[str]:
         yield f"I1: its verdict is {result} ({wall}), not {wanted.result}"
 
 
+def _comments(town: Town, name: str, run: Run) -> list[dict[str, Any]]:
+    """All comments of the conversations on the run's issue and on its pull request."""
+    places = {run.issue, run.publication.pull} - {0}
+    return [one for number in sorted(places) for one in town.hub.comments(name, number)]
+
+
 def _others(town: Town, name: str) -> int:
     """Pull requests that people opened themselves."""
     return sum(not pull["user"]["login"].endswith("[bot]") for pull in town.hub.pulls(name))
@@ -158,18 +170,20 @@ def _github(
         yield f"I2: {len(pulls)} pull requests and {len(refs)} branches, not {wanted.pulls}"
     if any(one["head"]["sha"] not in refs.values() for one in pulls):
         yield "I2: the pull request shows another head than the branch"
-    comments = hub.comments(name, run.issue)
+    comments = _comments(town, name, run)
     sticky = [one for one in comments if "patchwarrant:status" in one["body"]]
-    endings = [one for one in comments if "patchwarrant:ending" in one["body"]]
-    if len(sticky) > 1 or len(endings) > 1:
+    endings = [one for one in comments if f"patchwarrant:ending:{run.id}" in one["body"]]
+    places = 2 if run.kind is Kind.REVISE else 1  # a revision has one on its pull request, too
+    if len(sticky) > places or len(endings) > 1:
         yield f"I6: {len(sticky)} sticky comments, {len(endings)} endings"
-    if not told.quarantined and len(comments) != wanted.comments:
+    if not (told.quarantined or told.aside) and len(comments) != wanted.comments:
         yield f"I6: {len(comments)} comments, not {wanted.comments}"
     labels = frozenset(one["name"] for one in hub.issue(name, run.issue)["labels"])
     ending = "agent:incomplete" if pulls else "agent:failed"  # partial work is shown as such
-    if labels != (frozenset({ending}) if told.quarantined else wanted.labels):
+    tells = told.quarantined and run.kind is Kind.FIX  # others leave the issue's label as it is
+    if labels != (frozenset({ending}) if tells else wanted.labels):
         yield f"I6: the labels are {sorted(labels)}, not {sorted(wanted.labels)}"
-    for one in sticky:
+    for one in sticky if places == 1 else ():
         if run.publication.pull and f"#{run.publication.pull}" not in one["body"]:
             yield "I6: the sticky comment does not name the pull request"
 
@@ -215,9 +229,11 @@ def _money(town: Town, ledger: Ledger, run: Run, wanted: Expected, told: Told) -
     asked = len(town.model.requests())
     if asked > len(whole) + 1 + told.lost:
         yield f"I4: the model was asked {asked} times for {len(whole)} recorded replies"
-    left = ledger.spent_today() - journalled
+    others = [e for one in ledger.runs(9)[1:] for e in ledger.journal(one.id)]
+    before = sum(int(e.data["dollars"]) for e in others if e.kind is Kept.MODEL)
+    left = ledger.spent_today() - before - journalled
     if left < 0 or (left and not told.unknown):
-        yield f"I4: the day's account says {ledger.spent_today()}, the journal {journalled}"
+        yield f"I4: the day's account has {left} more than the journals' {before + journalled}"
     if told.quarantined:
         return
     yield from _turns(run, kept, wanted)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
+from app.domain.state import OWNER, Role
 from tests.crash.case import Bench, Case, Links
 from tests.crash.invariants import expected
 from tests.crash.office import Office
@@ -20,6 +21,7 @@ GITHUB = ("do_then_drop", "do_then_status", "status", "drop", "rate_secondary")
 MODEL = ("500", "529", "429", "error-mid-stream", "cut", "drop")
 SANDBOX = ("drop", "status", "do_then_drop", "do_then_status")
 LINKS = ("redis", "github", "model")
+DESKS = frozenset(str(state) for state, role in OWNER.items() if role is Role.DESK)
 DISTURBANCES = ("cut", "delay", "half-open")
 
 
@@ -91,16 +93,48 @@ def _point(line: str) -> Point:
 
 def cases(points: dict[str, list[Point]]) -> list[Case]:
     """The whole matrix: every kind of effect of every state, first and last of its kind, before
-    and after, with every fault that can happen to it."""
+    and after, with every fault that can happen to it; of stories that are not `whole`, what is
+    their own."""
     found: dict[Case, None] = {}
+    known: set[tuple[str, str]] = set()
     for story, seen in points.items():
         kept = _ends(seen)
+        if not _whole(story):
+            found |= dict.fromkeys(_own(story, kept, known))
+            known |= {(one.state, one.effect) for one in seen}
+            continue
+        known |= {(one.state, one.effect) for one in seen}
         for point in kept:
             for fault in _faults(point):
                 found[Case(story, fault, point)] = None
         for case in _networks(story, kept):
             found[case] = None
     return list(found)
+
+
+def _whole(story: str) -> bool:
+    return story not in STORIES or STORIES[story].whole
+
+
+def _own(story: str, kept: list[Point], known: set[tuple[str, str]]) -> Iterator[Case]:
+    """Of a story whose desk has stages of its own: there, a death, a stop and a lost answer at each
+    effect and a death each time; elsewhere a death at effects that no story before it has."""
+    dead: set[str] = set()
+    for point in kept:
+        before = point.moment == BEFORE
+        desks = point.state in DESKS
+        if not desks and point.nth > 1:
+            continue  # how often an approval is looked at is a matter of time
+        if not before and (desks or (point.state, point.effect) not in known):
+            yield Case(story, "kill", point)
+        if not desks or not before or point.nth > 1:
+            continue
+        yield Case(story, "stop", point)
+        if point.effect.startswith("github."):
+            yield from (Case(story, f"github-{kind}", point) for kind in ("do_then_drop", "status"))
+        if point.state not in dead:
+            dead.add(point.state)
+            yield Case(story, "poison", point)
 
 
 def _ends(seen: list[Point]) -> list[Point]:
@@ -165,9 +199,17 @@ def _link(effect: str) -> str:
 
 
 def quick(every: list[Case]) -> list[Case]:
-    """A slice in which every kind of effect, every state and every fault occurs at least once."""
+    """A slice in which every kind of effect, every state and every fault occurs at least once; of
+    stories that are not `whole`, the effects that are in no other."""
     chosen: list[Case] = []
-    open_points = {(one.story, one.point.state, one.point.effect) for one in every}
+    whole = {name for name in {one.story for one in every} if _whole(name)}
+    open_points: set[tuple[str, str, str]] = set()
+    known: set[tuple[str, str]] = set()
+    for one in sorted(every, key=lambda one: one.story not in whole):
+        place = (one.point.state, one.point.effect)
+        if one.story in whole or place not in known:
+            open_points.add((one.story, *place))
+            known.add(place)
     open_faults = {one.fault for one in every}
     rare = sorted(every, key=lambda one: (one.fault in ("kill", "exception"), str(one)))
     for one in rare:

@@ -20,14 +20,14 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from app.domain import record
-from app.domain.record import JOB_EVENT
+from app.domain.record import QUEUES
 from app.domain.state import Role
 from app.feeder import Feeder
 from worker import jobs
 from worker.desk import wiring as desk_wiring
 from worker.desk.github.auth import load_key
 from worker.keeping import rewake
-from worker.queue import QUEUES, Bell
+from worker.queue import Bell
 from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
 from worker.runner.repository import mirror
@@ -40,6 +40,7 @@ from worker.store.ledger import Ledger
 LEASE_MS = 20_000  # long: in here time passes only when the office lets it
 PASSES = 20  # times that waiting time may pass until the office gives up
 DAILY = 10_000_000
+UNHEARD_MS = 30_000  # more than a slow machine takes, less than `let_time_pass` moves
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ class Office:
 
     def _serve(self, role: Role) -> bool:
         """Do one job of a role's queue; False when there is none."""
-        name = self.redis.lpop(f"rq:queue:{QUEUES[role]}")
+        name = self.redis.lpop(record.waiting_jobs(QUEUES[role]))
         if name is None:
             return False
         try:
@@ -216,10 +217,9 @@ class Office:
         ledger = self.ledger
         for role in (Role.DESK, Role.RUNNER):
             rewake(role, ledger, self.bell)
-        for event in ledger.unhandled_events(100, desk_wiring.UNHANDLED_MS):
-            again = f"again-{event}-{time.monotonic_ns()}"
-            self.bell.ring(Role.DESK, JOB_EVENT, event, again)
-        waits = sum(self.redis.llen(f"rq:queue:{name}") for name in QUEUES.values())  # type: ignore[misc]
+        for event in ledger.unhandled_events(100, UNHEARD_MS):
+            desk_wiring.ring_again(ledger, self.bell, event)
+        waits = sum(self.redis.llen(record.waiting_jobs(name)) for name in QUEUES.values())  # type: ignore[misc]
         if not waits and ledger.tokens():
             fetches = lambda run_id: desk_wiring._fetches(ledger, run_id)  # noqa: E731
             self.desk.tokens.revoke_leftovers(ledger.now(), fetches)
@@ -238,6 +238,7 @@ def let_time_pass(redis: Redis) -> None:
             redis.hset(key, "lease", "1")
     for event, at in redis.zrange(record.EVENTS_OPEN, 0, -1, withscores=True):  # type: ignore[misc,union-attr]
         redis.zadd(record.EVENTS_OPEN, {event: at - 60_000})
+        redis.hdel(record.event_key(event.decode()), "rung")
     for key in redis.scan_iter("pw:turn:*"):
         redis.delete(key)
     for key in redis.scan_iter("pw:pace:*"):

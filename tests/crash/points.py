@@ -168,6 +168,7 @@ def _which(text: Any) -> str:
 _NUMBER = re.compile(r"/\d+(?=/|$)")
 _SHA = re.compile(r"/[0-9a-f]{40}(?=/|$)")
 _LABEL = re.compile(r"/labels/[^/]+$")
+_REF = re.compile(r"/git/refs/heads/.+$")
 
 
 def github_effect(method: str, path: str) -> str:
@@ -175,6 +176,7 @@ def github_effect(method: str, path: str) -> str:
     if method == "GET":
         return ""
     short = re.sub(r"^/repos/[^/]+/[^/]+", "", path.partition("?")[0])
+    short = _REF.sub("/git/refs/heads/*", short)
     short = _LABEL.sub("/labels/*", _SHA.sub("/*", _NUMBER.sub("/*", short)))
     return f"github.{method} {short}"
 

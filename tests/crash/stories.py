@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.crash.town import Town
-from tests.e2e.conftest import FILES
+from tests.crash.office import Office
+from tests.crash.town import PERSON, Town
+from tests.e2e.conftest import FILES, FIX
 
 VAGUE = "It is wrong."
 
@@ -19,6 +20,7 @@ class Story:
     name: str
     says: str
     begin: Callable[[Town], str]
+    whole: bool = True  # False where only what it does otherwise than the others is gone through
 
 
 def _fix(town: Town) -> str:
@@ -61,11 +63,58 @@ def _ten_turns(town: Town) -> str:
     return name
 
 
+def _verify(town: Town) -> str:
+    name, _repository = town.repository()
+    town.hub.push(name, PERSON, "topic", FIX)
+    number = town.hub.open_pull(name, PERSON, "topic", "Mend add")
+    _say(town, lambda: town.hub.comment(name, number, PERSON, "/agent verify"))
+    return name
+
+
+def _revise(town: Town) -> str:
+    name, pull = _drafted(town)
+    done = [{"thread": "t1", "outcome": "done", "why": "there is a docstring now"}]
+    town.model.patch([town.revision], town.drafted, done)
+    asked = {"path": "sums.py", "line": 2, "body": "/agent revise Say what it gives."}
+    _say(town, lambda: town.hub.review(name, pull, PERSON, "COMMENT", comments=[asked]))
+    return name
+
+
+def _update(town: Town) -> str:
+    name, pull = _drafted(town)
+    town.hub.push(name, PERSON, "main", {"news.md": "news\n"})
+    _say(town, lambda: town.hub.comment(name, pull, PERSON, "/agent update"))
+    return name
+
+
+def _drafted(town: Town) -> tuple[str, int]:
+    """A repository whose issue became a draft that passed, and the draft's number."""
+    name, repository = town.repository()
+    town.model.patch([town.patches[1]], town.source)
+    town.ledger.add_event(town.labelled(name, repository))
+    with Office(town.place) as office:
+        office.work()
+    (run,) = town.ledger.runs(9)
+    assert run.publication.pull, run.halt
+    town.model.reset()
+    return name, run.publication.pull
+
+
+def _say(town: Town, act: Callable[[], object]) -> None:
+    """Only what `act` does is told to the ledger."""
+    town.hear()
+    act()
+    town.echo()
+
+
 TEN_TURNS = Story("ten-turns", "ten edits until the check passes", _ten_turns)
 STORIES = {
     one.name: one
     for one in (
         Story("fix", "a first attempt that fails its check, a repair, a draft", _fix),
         Story("halted", "a request that is too vague, refused with what is missing", _halted),
+        Story("verify", "evidence about somebody else's pull request", _verify, whole=False),
+        Story("revise", "a review comment becomes a follow-up commit", _revise, whole=False),
+        Story("update", "the base is merged into a draft's branch", _update, whole=False),
     )
 }

@@ -83,8 +83,31 @@ def test_the_slice_leaves_no_effect_and_no_fault_out() -> None:
     assert quick(every) == chosen
 
 
+def test_stories_after_the_first_go_through_what_is_their_own() -> None:
+    own = [
+        Point("admit", "ledger.claim", 1, AFTER),
+        Point("edit", "ledger.claim", 1, AFTER),
+        Point("edit", "ledger.own", 1, AFTER),
+        Point("publish", "github.PATCH /git/refs/heads/*", 1, BEFORE),
+        Point("publish", "github.PATCH /git/refs/heads/*", 1, AFTER),
+    ]
+    every = [one for one in cases({**SEEN, "revise": own}) if one.story == "revise"]
+    told = {(one.fault, one.point.state, one.point.effect) for one in every}
+    moving = ("publish", "github.PATCH /git/refs/heads/*")
+    assert told == {
+        ("kill", "admit", "ledger.claim"),  # the desk has a stage of its own there
+        ("kill", "edit", "ledger.own"),  # and the other effect of the runner's is the first's, too
+        *((fault, *moving) for fault in ("kill", "stop", "poison")),
+        *((f"github-{kind}", *moving) for kind in ("do_then_drop", "status")),
+    }
+    chosen = {one.point.effect for one in quick(every + cases(SEEN)) if one.story == "revise"}
+    assert chosen == {"ledger.own", moving[1], "ledger.claim"}  # admit is not in SEEN
+
+
 def test_effects_have_names_and_reads_have_none() -> None:
     assert github_effect("POST", "/repos/a/b/git/refs") == "github.POST /git/refs"
+    moved = github_effect("PATCH", "/repos/a/b/git/refs/heads/agent/issue-1-0123456789ab")
+    assert moved == "github.PATCH /git/refs/heads/*"
     gone = github_effect("DELETE", "/repos/a/b/issues/4/labels/agent%3Afix")
     assert gone == "github.DELETE /issues/*/labels/*"
     assert github_effect("GET", "/repos/a/b") == ""

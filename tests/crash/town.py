@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from app.domain.event import Event, EventKind, Person, Repository
+from app.domain.triggers import digest_of, event_of
 from tests.crash.office import Place
 from tests.crash.stub_sandbox import StubSandbox
 from tests.e2e.conftest import FILES, FIX, ISSUE, WRONG, diff, tree
@@ -23,6 +27,7 @@ from worker.store.ledger import Ledger
 from worker.store.sealing import new_secret
 
 OWNER, PERSON = "acme", "mona"
+ADDED = {"sums.py": 'def add(a, b):\n    """The sum."""\n    return a + b\n'}
 
 
 @dataclass
@@ -39,8 +44,11 @@ class Town:
     installation: int
     source: Path
     patches: tuple[str, str]
+    drafted: Path  # the fixture's files as a draft that passed has them
+    revision: str  # and the patch that a review of it asks for
     cases: int = 0
     person: int = 0
+    told: int = 0  # webhooks that GitHub has sent so far
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -57,6 +65,21 @@ class Town:
         with self.redis.client() as client:
             client.flushall()
         (self.folder / "ledger.json").unlink(missing_ok=True)  # or the desk would refuse
+        self.hear()
+
+    def echo(self) -> None:
+        """What GitHub tells of meanwhile, our own acts above all, as its events in the ledger."""
+        for one in self.hear():
+            body = json.loads(one["payload"])
+            event = event_of(one["event"], body, partial(digest_of, body))
+            if isinstance(event, Event):
+                self.ledger.add_event(event)
+
+    def hear(self) -> list[dict[str, Any]]:
+        """The webhooks that were not asked for before."""
+        new = self.hub.deliveries(self.told)
+        self.told += len(new)
+        return new
 
     def repository(self) -> tuple[str, Repository]:
         """A new repository with the fixture's files, installed; its full name and the value."""
@@ -122,7 +145,11 @@ def town(files: Mapping[str, str] = FILES) -> Iterator[Town]:
             sandbox=boxes.socket,
             stores=folder / "stores",
         )
-        made = Town(folder, redis, hub, model, boxes, app, place, installation, source, patches)
+        drafted = tree(folder / "drafted", {**files, **FIX})
+        made = Town(
+            folder, redis, hub, model, boxes, app, place, installation, source, patches,
+            drafted, diff(drafted, ADDED),
+        )  # fmt: skip
         made.person = person
         made.secrets = (key, place.seal, *app.private_key.splitlines()[1:-1])
         yield made

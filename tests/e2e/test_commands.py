@@ -403,6 +403,27 @@ def test_retry_does_the_last_request_again(town: Town) -> None:
     assert run.event == first.event and run.change == first.change
 
 
+def test_who_may_start_nothing_uses_up_nobody_elses_runs(town: Town) -> None:
+    name = town.repository()
+    town.up.hub.set_role(name, "eve", "triage")
+    number = town.ask(name, "It is somehow wrong.", label=False)
+
+    def runs() -> list[Run]:
+        return [r for r in town.up.ledger.runs(1000) if r.repository.full_name == name]
+
+    def told(count: int) -> bool:
+        return sum(r.explained for r in runs()) == count
+
+    for count in range(1, 6):
+        town.up.hub.add_label(name, number, "eve", "agent:fix")
+        town.up.await_true(partial(told, count), 60)
+    bodies = [c["body"] for c in town.up.hub.comments(name, number)]
+    assert len(bodies) == 1 and "refused-role" in bodies[0]
+    assert town.up.hub.issue(name, number)["labels"] == []
+    town.up.hub.add_label(name, number, "mona", "agent:fix")
+    town.up.await_run(lambda r: r in runs() and r.requester.login == "mona", 60)
+
+
 def test_the_cap_of_an_issue_holds_and_is_said_once(town: Town) -> None:
     name = town.repository()
     number = town.ask(name, "It is somehow wrong.", label=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from app.domain.errors import Reason
@@ -21,9 +23,9 @@ TESTED = {
 }
 
 
-def published(town: Town) -> tuple[str, int, Run]:
+def published(town: Town, files: Mapping[str, str] | None = None) -> tuple[str, int, Run]:
     """A pull request of ours that passed: (repository, its number, the run)."""
-    name = town.repository()
+    name = town.repository(files)
     town.patches(name, FIX)
     run = town.end(name, town.ask(name))
     assert run.verdict is not None and run.verdict.result is Result.PASSED, run.halt

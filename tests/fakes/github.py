@@ -7,7 +7,7 @@ fields to act out people.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +23,7 @@ from app.domain.ports import (
     CommentView,
     CommitView,
     Compared,
+    FailedReport,
     FileWrite,
     GitHubReader,
     GitHubWriter,
@@ -35,7 +36,7 @@ from app.domain.ports import (
     WeighedCommit,
 )
 from app.domain.report_annotations import Annotation
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind
 
 Files = dict[str, tuple[int, bytes]]
@@ -113,6 +114,7 @@ class FakeGitHub:
     votes: dict[int, list[Vote]] = field(default_factory=dict)
     authors: dict[str, Person | None] = field(default_factory=dict)  # of commits, by id
     reported: dict[str, tuple[Report, ...]] = field(default_factory=dict)
+    said: dict[str, FailedReport] = field(default_factory=dict)  # what a red report says, by name
     required: dict[str, frozenset[str]] = field(default_factory=dict)
     check_writes: int = 0
     clock: str = "2026-11-30T10:00:00Z"
@@ -171,7 +173,7 @@ class FakeGitHub:
     @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
         self.phases.append(phase)
-        yield FakeWriter(self, branch_name(run.issue, run.change))
+        yield FakeWriter(self, run.branch)
 
     def next_id(self) -> int:
         return 1_000 + sum(map(len, (self.comments, self.checks, self.pulls, self.inline)))
@@ -340,6 +342,15 @@ class FakeWeigher(FakeReader):
         self.hub.up()
         return self.hub.reported.get(commit, ())
 
+    def failed(self, commit: str, names: Collection[str]) -> tuple[FailedReport, ...]:
+        self.hub.up()
+        green = ("", "success", "neutral", "skipped")
+        return tuple(
+            self.hub.said.get(one.name, FailedReport(one.name, one.conclusion))
+            for one in self.hub.reported.get(commit, ())
+            if one.name in names and one.conclusion not in green
+        )
+
     def required_checks(self, branch: str) -> frozenset[str]:
         self.hub.up()
         return self.hub.required.get(branch, frozenset())
@@ -479,7 +490,9 @@ class FakeWriter:
         )
         return made
 
-    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
+    def comment(
+        self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False
+    ) -> int:
         self.hub.up()
         if marker not in body:
             raise ForbiddenCall("no marker")
@@ -495,7 +508,8 @@ class FakeWriter:
                 raise Refused("Unable to create comment because issue is locked.", 403)
             found = FakeComment(self.hub.next_id(), issue, body)
             self.hub.comments.append(found)
-        found.body = body
+        if not keep:
+            found.body = body
         return found.id
 
     def reply(self, pull: int, comment: int, body: str, marker: str) -> int:

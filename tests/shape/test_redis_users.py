@@ -83,7 +83,7 @@ def as_desk(up: Users, key: str) -> None:
     assert ledger.leader("desk", "a", 1000)
     bell = Bell(up.client("desk"))
     keeping.rewake(Role.DESK, ledger, bell)
-    bell.run(Role.RUNNER, "r1", ledger.wake("r1"))
+    bell.run(Role.RUNNER, "r1", ledger.wake("r1", Role.RUNNER))
     retention.expire(ledger, 1)
 
 

@@ -44,6 +44,7 @@ class Role1:
     stages: Mapping[State, Stage]
     explain: Stage | None = None
     salvage: Stage | None = None
+    aside: Stage | None = None
     woken: list[tuple[str, Role]] = field(default_factory=list)
     seconds: float = 0.0
     crews: Callable[[], None] = lambda: None
@@ -58,7 +59,7 @@ class Role1:
         def crew(_run: Run, hold: LedgerHold) -> Crew:
             self.crews()
             self.hold = hold
-            return Crew(self.stages, self.explain, self.salvage)
+            return Crew(self.stages, self.explain, self.salvage, self.aside)
 
         Carrier(
             role=self.role,
@@ -277,6 +278,76 @@ def test_a_bug_goes_through_and_a_poison_run_is_set_aside(ledger: Ledger) -> Non
     assert run.halt is not None
     assert run.halt.reason is Reason.QUARANTINED
     assert runner.woken == [(run_id, Role.DESK)]
+
+
+def test_a_wake_up_that_comes_late_takes_no_run_from_another_role(ledger: Ledger) -> None:
+    """Its lease would keep the other role out, and count as a crash when it runs out."""
+    run_id = at(ledger, State.PUBLISH)
+    for _ in range(CRASHES + 1):
+        Role1(ledger, Role.RUNNER, {}).carry(run_id)
+    row = ledger.row(run_id)
+    assert row is not None and (row.lease, row.crashes, row.owner) == (0, 0, "")
+    desk = Role1(ledger, Role.DESK, {State.PUBLISH: done}, lambda run: replace(run, explained=True))
+    assert desk.carry(run_id).state is State.COMPLETE
+
+
+def test_an_ending_that_ends_its_worker_is_set_aside_and_said_to_be(ledger: Ledger) -> None:
+    run_id = at(ledger, State.HALTED)
+    told: list[str] = []
+
+    def aside(run: Run) -> Run:
+        told.append(run.id)
+        return replace(run, status_comment=7)
+
+    desk = Role1(ledger, Role.DESK, {}, raising(ZeroDivisionError()), aside=aside)
+    for _ in range(CRASHES):
+        with pytest.raises(ZeroDivisionError):
+            desk.carry(run_id)
+        expire(ledger, run_id)
+    run = desk.carry(run_id)
+    assert (run.state, run.explained, run.status_comment) == (State.HALTED, True, 7)
+    assert "3 times" in run.untold and told == [run_id]
+    assert ledger.runs_without_end() == [] and desk.woken == []
+    row = ledger.row(run_id)
+    assert row is not None and (row.lease, row.due) == (0, 0)
+
+
+def test_where_even_the_least_ends_the_worker_nothing_is_said(ledger: Ledger) -> None:
+    run_id = at(ledger, State.COMPLETE)
+    bug = raising(ZeroDivisionError())
+    desk = Role1(ledger, Role.DESK, {}, bug, aside=bug)
+    for _ in range(CRASHES + 1):
+        with pytest.raises(ZeroDivisionError):
+            desk.carry(run_id)
+        expire(ledger, run_id)
+    run = desk.carry(run_id)
+    assert run.state is State.COMPLETE and run.explained and "4 times" in run.untold
+    assert ledger.runs_without_end() == []
+
+
+def test_an_ending_is_set_aside_when_github_is_back(ledger: Ledger) -> None:
+    run_id = at(ledger, State.HALTED)
+    away = raising(Unavailable("GitHub is away"))
+    desk = Role1(ledger, Role.DESK, {}, raising(ZeroDivisionError()), aside=away)
+    for _ in range(CRASHES):
+        with pytest.raises(ZeroDivisionError):
+            desk.carry(run_id)
+        expire(ledger, run_id)
+    run = desk.carry(run_id)
+    assert run.wait is not None and run.wait.waiting is Waiting.GITHUB and not run.explained
+    run = replace(desk, aside=lambda one: one).carry(run_id)
+    assert run.explained and run.wait is None and "3 times" in run.untold
+
+
+def test_where_nobody_may_be_told_the_ending_is_set_aside_all_the_same(ledger: Ledger) -> None:
+    run_id = at(ledger, State.HALTED)
+    refused = raising(halt(Reason.INTEGRITY))
+    desk = Role1(ledger, Role.DESK, {}, raising(ZeroDivisionError()), aside=refused)
+    for _ in range(CRASHES):
+        with pytest.raises(ZeroDivisionError):
+            desk.carry(run_id)
+        expire(ledger, run_id)
+    assert desk.carry(run_id).explained
 
 
 def test_a_run_that_gets_no_crew_ends_with_that_reason(ledger: Ledger) -> None:

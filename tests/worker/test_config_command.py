@@ -116,3 +116,24 @@ def test_what_is_no_workflow_is_said(
     file.write_text(text)
     assert config("import", str(file)) == 1
     assert "patchwarrant config:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["checks: [\n", "checks: [{nam: x}]\n", "colour: 1\n"])
+def test_a_wrong_configuration_is_named_by_its_file_once(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / ".github" / "agent.yml"
+    path.parent.mkdir()
+    path.write_text(text)
+    assert main(Door({}), ["check", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"patchwarrant config: {path}") and said.count("agent.yml") == 1
+
+
+def test_a_file_that_is_not_there_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "steps.yml"
+    assert main(Door({}), ["import", str(missing)]) == 1
+    said = capsys.readouterr().err
+    assert f"{missing} cannot be used: No such file" in said and "Errno" not in said

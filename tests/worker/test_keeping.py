@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
+from app.domain import record
 from app.domain.errors import Stop, Unavailable
 from app.domain.state import Role
-from tests.worker.store.samples import opened
+from tests.worker.store.samples import an_event, opened
 from worker import keeping, settings
+from worker.desk.wiring import ring_again
 from worker.queue import Bell
 from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
@@ -29,6 +31,44 @@ def test_a_run_that_nobody_holds_is_rung_for_its_role_alone(redis: Redis) -> Non
     assert queued(redis, "desk") == [f"{run_id}-1"]
     keeping.rewake(Role.DESK, ledger, bell)  # not due again yet
     assert queued(redis, "desk") == [f"{run_id}-1"]
+
+
+def test_a_run_whose_wake_up_waits_in_the_queue_is_not_rung_for_again(redis: Redis) -> None:
+    """A backlog is no reason to fork a worker for the same run once more."""
+    ledger, bell = Ledger(redis), Bell(redis)
+    run_id = opened(ledger)
+
+    def due_again() -> None:
+        redis.zadd(record.DUE, {run_id: 1})
+        keeping.rewake(Role.DESK, ledger, bell)
+
+    for _ in range(3):
+        due_again()
+    assert queued(redis, "desk") == [f"{run_id}-1"]
+    assert ledger.due(ledger.now(), 9) == [], "and it makes room for others that are due"
+    assert redis.lpop("rq:queue:desk")  # its worker died before it began
+    due_again()
+    assert queued(redis, "desk") == [f"{run_id}-2"]
+    keeping.rewake(Role.RUNNER, ledger, bell)
+    bell.run(Role.RUNNER, run_id, ledger.wake(run_id, Role.RUNNER))
+    assert queued(redis, "runs") == [f"{run_id}-3"], "another role's queue is another matter"
+
+
+def test_an_event_whose_wake_up_waits_in_the_queue_is_not_rung_for_again(redis: Redis) -> None:
+    ledger, bell = Ledger(redis), Bell(redis)
+    key = an_event().key
+    ledger.add_event(an_event())
+    for _ in range(3):
+        ring_again(ledger, bell, key)
+    assert queued(redis, "desk") == [record.event_job(key, 1)]
+    assert redis.lpop("rq:queue:desk")
+    ring_again(ledger, bell, key)
+    assert queued(redis, "desk") == [], "it was rung for just now, and may be at work"
+    redis.hset(record.event_key(key), "rung", "1")
+    ring_again(ledger, bell, key)
+    assert queued(redis, "desk") == [record.event_job(key, 2)]
+    ring_again(ledger, bell, "nothing")
+    assert len(queued(redis, "desk")) == 1
 
 
 def test_ringing_twice_for_one_thing_is_one_wake_up(redis: Redis) -> None:

@@ -24,6 +24,10 @@ from worker.attest.testresult import TEST_RESULT_TYPE
 from worker.attest.verify import NotVerified, subjects, verify
 
 JUDGED = ("verify", "recheck", "update")  # kinds whose commits others made, or can build on
+# What genuine evidence can say of its change; every other claim is about the evidence itself.
+FRESH = "The evidence is about the present head"
+PASSED = "The verdict is passed"
+SIGNED = "The evidence is signed"
 NAMES = {PREDICATE_TYPE: "evidence", TEST_RESULT_TYPE: "test result"}
 
 
@@ -35,6 +39,14 @@ class Signed:
     commit: str
     evidence: Mapping[str, Any]
     result: Mapping[str, Any]
+
+
+def unsigned(envelopes: Sequence[Mapping[str, Any]]) -> Finding | None:
+    """That nobody vouches for any of the statements; None where a signature is to be looked at."""
+    if not envelopes or any(one.get("signatures") != [] for one in envelopes):
+        return None
+    said = "It carries no signature at all: it was made without a key, or they were taken out."
+    return Finding(SIGNED, Holds.FAILS, (said,))
 
 
 def signatures(
@@ -121,7 +133,7 @@ def same_tree(signed: Signed, tree: str, where: str) -> Finding:
 
 def fresh(signed: Signed, head: str, where: str) -> Finding:
     """The evidence is about what is there now; `head` "" where nobody looked."""
-    claim = "The evidence is about the present head"
+    claim = FRESH
     if not head:
         return Finding(claim, Holds.UNKNOWN, (f"The head is not known: {where}.",))
     if head != signed.commit:
@@ -204,7 +216,7 @@ def belongs(signed: Signed, repository: tuple[int, str], branch: str) -> Finding
 
 def verdict(signed: Signed) -> Finding:
     """What the evidence says of the change."""
-    claim = "The verdict is passed"
+    claim = PASSED
     result, wall = signed.evidence.get("result"), signed.evidence.get("wall")
     if result == "PASSED":
         return Finding(claim, Holds.HOLDS)

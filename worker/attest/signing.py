@@ -83,7 +83,15 @@ def _read(path: Path) -> Ed25519PrivateKey:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise KeyUnusable(f"The signing key {path} cannot be read: {error.strerror}.") from None
+        raise KeyUnusable(
+            f"The signing key {path} cannot be read: {error.strerror}. Name the file that "
+            "`patchwarrant key signing FILE` made."
+        ) from None
+    if b"PUBLIC KEY-----" in data or data.lstrip().startswith(b"ed25519:"):
+        raise KeyUnusable(
+            f"{path} holds a public key, which cannot sign. Name the private one's file, which "
+            "`patchwarrant key signing FILE` made; the public one is for `patchwarrant verify`."
+        )
     if stat.S_IMODE(mode) & 0o077:
         raise KeyUnusable(
             f"The signing key {path} can be read by others (mode {stat.S_IMODE(mode):04o}): run "
@@ -93,13 +101,13 @@ def _read(path: Path) -> Ed25519PrivateKey:
         key = load_pem_private_key(data, password=None)
     except (ValueError, TypeError):  # cryptography's words could quote what it read
         raise KeyUnusable(
-            f"{path} holds no PEM private key without a passphrase: move it away and a new key "
-            "is made at the next start."
+            f"{path} holds no PEM private key without a passphrase: name another file, or move it "
+            "away, and a new key is made at the next start or by `patchwarrant key signing FILE`."
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise KeyUnusable(
-            f"{path} holds a key of another kind than Ed25519: move it away and a new key is "
-            "made at the next start."
+            f"{path} holds a key of another kind than Ed25519: name another file, or move it "
+            "away, and a new key is made at the next start or by `patchwarrant key signing FILE`."
         )
     return key
 
@@ -125,6 +133,7 @@ def _created(path: Path) -> Ed25519PrivateKey:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise KeyUnusable(
-            f"The signing key {path} is not there and cannot be made: {error.strerror}."
+            f"The signing key {path} is not there and cannot be made: {error.strerror}. Name a "
+            "place that this user may write."
         ) from None
     return key

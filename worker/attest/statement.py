@@ -184,20 +184,28 @@ def _plan(plan: Plan | None) -> dict[str, Any]:
 
 
 def _checks(run: Run, room: _Room) -> list[dict[str, Any]]:
-    """One entry a check: what was to run, its baseline, and its result on the subject's tree."""
+    """One entry a check: what was to run, its baseline, its result on the subject's tree, and what
+    it said with the base's own tests put back, where that was run."""
     assert run.verdict is not None
     wanted = {check.name: check for check in run.snapshot.checks} if run.snapshot else {}
     before = {result.check: result for result in run.baseline}
     after = {one.check: one for one in run.results if one.tree == run.verdict.tree}
+    back = {one.check: one for one in run.restored}
     return [
         {
             "name": name,
             "command": _command(wanted.get(name), room),
             "baseline": _result(before.get(name), room),
             "after": _result(after.get(name), room),
+            **({"baseTests": _restored(back[name], room)} if name in back else {}),
         }
-        for name in sorted({*wanted, *before, *after})
+        for name in sorted({*wanted, *before, *after, *back})
     ]
+
+
+def _restored(result: CheckResult, room: _Room) -> dict[str, Any] | None:
+    """Where there is little room the standing alone: the journal's record holds all of it."""
+    return _result(result, room) if room.whole else {"standing": str(result.standing)}
 
 
 def _command(check: Check | None, room: _Room) -> dict[str, Any] | None:

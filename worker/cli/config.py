@@ -21,30 +21,46 @@ from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import RepoConfig
 from app.domain.setup import SetupError
 from worker.cli.imported import setup_of
-from worker.config_file import config_of
+from worker.config_file import config_of, placed
 from worker.settings import Door
 
 USAGE = """usage: patchwarrant config check [FOLDER]
        patchwarrant config init [FOLDER] [--write]
        patchwarrant config import WORKFLOW
+
+check   what the configuration in FOLDER (default: here) says, and what would be run
+init    a first configuration for FOLDER, by what lies in it; --write makes the file
+import  one from the steps of another agent's set-up workflow (copilot-setup-steps.yml)
+
+The file is .github/agent.yml; docs/configuration.md has its keys. Nothing is run and nobody
+is asked. Exit code: 0 fine, 1 the configuration is wrong or shows nothing, 2 wrong words.
 """
 _ASIDE = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target"})
 
 
 def main(_door: Door, arguments: list[str]) -> int:
     """Exit code: 0 fine, 1 the configuration is wrong, 2 wrong words."""
+    if {"-h", "--help"} & set(arguments):
+        sys.stdout.write(USAGE)
+        return 0
     write = "--write" in arguments
     words = [word for word in arguments if word != "--write"]
     if len(words) not in (1, 2) or words[0] not in ("check", "init", "import"):
         sys.stderr.write(USAGE)
         return 2
+    folder = Path(words[1] if len(words) == 2 else ".")
     try:
         if words[0] == "import":
-            return _import(Path(words[1])) if len(words) == 2 else main(_door, [])
-        folder = Path(words[1] if len(words) == 2 else ".")
+            return _import(folder) if len(words) == 2 else main(_door, [])
         return _check(folder) if words[0] == "check" else _init(folder, write)
-    except (ConfigError, SetupError, OSError) as error:
-        sys.stderr.write(f"patchwarrant config: {error}\n")
+    except (ConfigError, SetupError) as error:
+        where = words[1] if words[0] == "import" else str(folder / CONFIG_PATH)
+        said = placed(ConfigError(str(error)), where)
+        sys.stderr.write(f"patchwarrant config: {said}\n")
+        return 1
+    except OSError as error:
+        named = error.filename or words[-1]
+        sys.stderr.write(f"patchwarrant config: {named} cannot be used: {error.strerror}.\n")
         return 1
 
 
@@ -127,9 +143,9 @@ def _import(path: Path) -> int:
     try:
         workflow = yaml.safe_load(path.read_bytes())
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"it cannot be read: {' '.join(str(error).split())}") from None
     if not isinstance(workflow, Mapping):
-        raise ConfigError(f"{path} is no workflow: a mapping with `jobs` is wanted")
+        raise ConfigError("it is no workflow: a mapping with `jobs` is wanted")
     keys, notes = setup_of(workflow)
     text = "".join(f"# {note}\n" for note in notes) + written(keys)
     config_of(text.encode())

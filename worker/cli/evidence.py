@@ -17,7 +17,8 @@ from worker.store.ledger import Ledger
 
 
 def main(door: settings.Door, arguments: list[str]) -> int:
-    """Exit code: 0 written, 1 there is none or the journal is not what was signed, 2 usage."""
+    """Exit code: 0 written, 1 there is none or the journal is not what was signed, 2 wrong words or
+    a file that could not be written."""
     asked = _parser().parse_args(arguments)
     ledger = Ledger(connect(settings.operator(door).redis_url))
     name = asked.run
@@ -37,13 +38,25 @@ def main(door: settings.Door, arguments: list[str]) -> int:
         print(f"The journal of run {name} was tampered with: {fault}.")
         return 1
     path = Path(asked.file or f"{name}.bundle.json")
-    path.write_bytes(data)
+    if not _written(path, data):
+        return 2
     print(f"{path}: {len(data):,} bytes, SHA-256 {signed['bundle']}, commit {signed['commit']}")
     if asked.page:
         facts = kept_facts(run, ledger.journal(name), signed, ledger.artifact, bundle.packed)
-        Path(asked.page).write_text(page(run, facts), encoding="utf-8")
+        if not _written(Path(asked.page), page(run, facts).encode()):
+            return 2
         print(f"{asked.page}: the same for reading, one file that loads nothing")
     return 0
+
+
+def _written(path: Path, data: bytes) -> bool:
+    """Whether the file could be written; it says so where not."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        print(f"{path} could not be written: {error.strerror}. Name a place of this user.")
+        return False
+    return True
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="patchwarrant evidence",
         description="Hands out a run's signed evidence, after looking at its journal.",
         epilog="`patchwarrant status` lists the runs. "
-        "Exit code: 0 written, 1 there is none or it was tampered with, 2 usage.",
+        "Exit code: 0 written, 1 there is none or it was tampered with, 2 wrong words or a file "
+        "that could not be written.",
     )
     parser.add_argument("run", help="the run's id")
     parser.add_argument("file", nargs="?", default="", help="the bundle (RUN.bundle.json)")

@@ -28,6 +28,9 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
 
 
 def _why(run: Run) -> str:
+    if run.untold:
+        reason = f"{run.halt.reason}, " if run.halt else ""
+        return f"{reason}set aside: {run.untold}"
     if run.halt:
         return run.halt.reason
     if run.wait is None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from app.domain.approval import CHECK, Facts, Standing, output, seal_of, standing
+from app.domain.branch import BRANCH
+from app.domain.ci_repair import TOLD as RED
 from app.domain.errors import Halt, Missing, Refused, Stop, Unavailable, Uncertain
 from app.domain.event import Event, EventKind
 from app.domain.merge_gate import CHECK as GATE
@@ -21,7 +23,7 @@ from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, CheckView, PullView
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.repo_config import Approval, RepoConfig
-from app.domain.run import BRANCH, Run
+from app.domain.run import Run
 from app.domain.triggers import CI_TOLD, PUSH
 from worker.desk.authority import require_repository
 from worker.desk.bystanders import Bystanders
@@ -128,9 +130,10 @@ class ApprovalDesk:
             found = self._looked_at(event.repository.id)
             if event.told == PUSH:
                 found = [one for one in found if one and self._goes_into(one, event.branch)]
-        elif event.told.startswith("pull_request") or event.told in CI_TOLD:
+        elif event.told.startswith("pull_request") or event.told in (*CI_TOLD, RED):
             name_of = BRANCH.fullmatch(event.branch)
             found = [self.ledger.change(name_of["change"])] if name_of else []
+            found += self._with_head(event)
         elif event.kind is EventKind.REVIEW:  # a command in a review that may approve as well
             found = self._looked_at(event.repository.id)
             found = [one for one in found if one and one.pull == event.issue]
@@ -138,6 +141,19 @@ class ApprovalDesk:
             found = []
         here = event.repository.id
         return [one for one in found if one is not None and one.repository == here and one.pull]
+
+    def _with_head(self, event: Event) -> list[ChangeRow | None]:
+        """The Changes whose head another pull request shows as well: a check belongs to the commit,
+        and would count there."""
+        if not event.head or BRANCH.fullmatch(event.branch):
+            return []
+        here = self._looked_at(event.repository.id)
+        return [one for one in here if one is not None and event.head in self._commits(one)]
+
+    def _commits(self, change: ChangeRow) -> set[str]:
+        """What a Change's head may be: what we published, and where a check was shown last."""
+        shown = str(self.rows.shown(change.id).get("head", ""))
+        return {shown, *(run.publication.commit for run in self._runs(change))} - {""}
 
     def _looked_at(self, repository: int) -> list[ChangeRow | None]:
         """The Changes of a repository that are looked at; what the ledger lost is dropped."""

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from app.domain.approval import CHECK, NOT_OURS, seal_of, sealed
+from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, PullView, WeighedCommit
 from app.domain.record import ChangeRow
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
-from app.domain.run import BRANCH, Run
+from app.domain.run import Run
 from worker.desk.authority import require_repository
 from worker.desk.kit import Write
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, CiReader, GitHubReader, GitHubWriter
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
@@ -89,14 +89,13 @@ class Access:
         own()
         pace = self.paces.setdefault(run.installation, self._pace(run.installation))
         pace.ready()  # before a token is minted that nothing could be done with
-        branch = branch_name(run.issue, run.change) if run.change else ""
         with self.tokens.phase(run, phase) as held:
 
             def still() -> None:
                 own()
                 held.still()
 
-            with Client(held.token, phase, branch, self.api_url, pace, still) as client:
+            with Client(held.token, phase, run.branch, self.api_url, pace, still) as client:
                 yield client
 
     def _pace(self, installation: int) -> Pace:

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.domain import plan_approval, told
+from app.domain import cancelled, plan_approval, told
+from app.domain.branch import BRANCH
 from app.domain.commands import FOR_BOTS, TRIAGE, Command, Word, command_of
 from app.domain.errors import Halt, Refused, Waiting
 from app.domain.event import Event, EventKind
@@ -14,7 +15,7 @@ from app.domain.intake import request_of
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader
 from app.domain.repo_config import reaches
-from app.domain.run import BRANCH, Run
+from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State
 from worker.desk.authority import role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of
@@ -44,16 +45,16 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
         desk.ledger.event_done(event.key, "unreadable")
         return None
     if not _may(command, role):
-        needs = "triage access" if command.word in TRIAGE else "write access"
+        needs = "triage access" if _asks(command) else "write access"
         text = told.refused(event.sender, role, command.said or "help", needs)
-        said.reply(text, f"refused:{event.issue}:{event.sender.id}")
+        said.once(text, f"refused:{event.issue}:{event.sender.id}")
         if said.change is not None:  # a review comment does not wait for its turn any longer
             desk.ledger.taken(said.change.id, [event.key])
         desk.ledger.event_done(event.key, f"refused-role:{role}")
         return None
     if event.sender.kind != "User" and command.word not in FOR_BOTS:
         text = told.persons_only(event.sender, command.said or "help")
-        said.reply(text, f"bot:{event.issue}:{event.sender.id}")
+        said.once(text, f"bot:{event.issue}:{event.sender.id}")
         desk.ledger.event_done(event.key, "refused-bot")
         return None
     _acknowledge(said)
@@ -62,9 +63,13 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
     return woken
 
 
+def _asks(command: Command) -> bool:
+    """Whether it only asks; a word that is unknown is answered with help."""
+    return command.word is None or command.word in TRIAGE
+
+
 def _may(command: Command, role: str) -> bool:
-    asks = command.word is None or command.word in TRIAGE
-    return reaches(role, "triage" if asks else "write")
+    return reaches(role, "triage" if _asks(command) else "write")
 
 
 def _about(
@@ -108,7 +113,8 @@ def _acknowledge(said: Said) -> None:
 def _done(said: Said) -> str | None:
     word = said.command.word
     if word is None:
-        said.reply(told.unknown(said.event.sender, said.command.said), f"help:{said.event.issue}")
+        who = said.event.sender
+        said.once(told.unknown(who, said.command.said), f"help:{said.event.issue}:{who.id}")
         return None
     return _DOERS[word](said)
 
@@ -128,7 +134,7 @@ def _cancel(said: Said) -> str | None:
     run = said.active()
     if run is not None and not said.may_steer(run):
         return None
-    if run is None or not said.desk.ledger.cancel(run.id):
+    if run is None or not said.desk.ledger.cancel(run.id, _asked_by(said)):
         said.reply(f"{told.mention(said.event.sender)}no run of mine is at work here.")
         return None
     if run.state is State.PUBLISH:
@@ -137,6 +143,11 @@ def _cancel(said: Said) -> str | None:
             "yet it may still leave out; what it opened stays, and you can close it."
         )
     return run.id if run.wait is not None else None
+
+
+def _asked_by(said: Said) -> str:
+    again = "Say `/agent revise` again." if said.ours else cancelled.NEXT
+    return cancelled.kept(f"{said.event.sender.login} said `/agent {said.command.said}`.", again)
 
 
 def _start(said: Said) -> str | None:
@@ -241,8 +252,7 @@ def _approve(said: Said) -> str | None:
     if not plan_approval.fits(given, digest):
         said.reply(
             f"{told.mention(event.sender)}that is not the hash of the plan that waits, so nothing "
-            f"was approved. Read the newest plan above; its hash begins with "
-            f"`{digest[: plan_approval.LEAST]}` and is said in full there."
+            "was approved. Read the newest plan above: its hash stands below it."
         )
         return None
     if not said.may_steer(run):

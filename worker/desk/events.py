@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 
 from app.domain import triggers
+from app.domain.ci_repair import TOLD as RED
 from app.domain.errors import Halt, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.intake import request_of
@@ -13,6 +14,7 @@ from app.domain.run import Run
 from app.domain.state import ENDS
 from worker.desk.again import PRESSED, pressed
 from worker.desk.authority import require_role
+from worker.desk.ci_repair import repaired
 from worker.desk.conversation import conversed
 from worker.desk.front import EventDesk, begin, note_of, run_for, tell
 from worker.desk.heads import waited
@@ -45,6 +47,8 @@ def handle_event(key: str, desk: EventDesk) -> str | None:
 def _handled(event: Event, desk: EventDesk) -> str | None:
     if event.told == PRESSED:
         return pressed(event, desk)
+    if event.told == RED:
+        return repaired(event, desk)
     if event.kind is EventKind.NUDGE:
         if desk.approvals is not None and event.told.startswith("pull_request."):
             desk.approvals.others(event, run_for(event, desk, word="approval"))

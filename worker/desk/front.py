@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from app.domain import told
-from app.domain.errors import Halt, Missing, Refused
+from app.domain.errors import Halt, Missing, Refused, Waiting
 from app.domain.event import Event, Person
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, GitHubWriter
@@ -19,6 +19,15 @@ from worker.desk.kit import FIX_LABEL, Read, Write, counted
 from worker.store.rows import Opened, Opening
 
 log = logging.getLogger(__name__)
+# What a person can do about a run that waits for one, after the sentence that it is at work.
+DO_NOW: dict[str, str] = {
+    Waiting.ANSWER: " Answer its questions with `/agent fix` and the answer, or end it with "
+    "`/agent cancel`.",
+    Waiting.PLAN: " Say `/agent approve` and the hash that stands below its plan, or end it with "
+    "`/agent cancel`.",
+    Waiting.PUBLISH: " Say `/agent publish` and the tree that it names, or end it with "
+    "`/agent cancel`.",
+}
 
 
 class Events(Protocol):
@@ -42,9 +51,11 @@ class Events(Protocol):
 
     def runs_without_end(self) -> list[str]: ...
 
-    def cancel(self, run_id: str) -> bool: ...
+    def cancel(self, run_id: str, why: str = "") -> bool: ...
 
     def journal(self, run_id: str) -> list[JournalEntry]: ...
+
+    def intent(self, run_id: str, key: str) -> dict[str, Any] | None: ...
 
     def change(self, change_id: str) -> ChangeRow | None: ...
 
@@ -217,6 +228,7 @@ def note_of(opened: Opened) -> tuple[str, str]:
             f"For a new start close it and set the label `{FIX_LABEL}` again.",
         )
     waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""
+    waits += DO_NOW.get(opened.waiting, "")
     return (
         f"<!-- patchwarrant:active:{opened.run_id} -->",
         f"A run for this issue is at work already (`{opened.run_id}`), so no "

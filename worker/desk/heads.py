@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Refused
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.permissions import Phase
 from app.domain.ports import PullView
 from app.domain.record import ChangeRow
 from app.domain.report import alike
-from app.domain.run import BRANCH, Publication, Run
+from app.domain.run import Publication, Run
 from app.domain.stale import with_banner, without_banner
 from app.domain.state import Kind
 from app.domain.two_looks import evidence_of

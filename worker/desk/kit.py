@@ -53,7 +53,8 @@ class DeskKit:
     says that one took them up. `bots` are ids of bots that the operator lets trigger;
     `settings_of` gives the doctor's summary about the run's repository, {} where it could not be
     looked at; `over_cap` says which scope of a repository's own caps on runs an hour this run would
-    exceed, "" for none, and then takes it out of the count.
+    exceed, "" for none, and then takes it out of the count; `uncount` takes a run that its person
+    may not start out of every count but that person's own.
     """
 
     hold: Hold
@@ -80,6 +81,7 @@ class DeskKit:
     bots: frozenset[int] = frozenset()
     settings_of: Callable[[Run], Mapping[str, Any]] = lambda _run: {}
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
+    uncount: Callable[[Run], None] = lambda _run: None
     history: Callable[[Run], Sequence[Run]] = lambda _run: ()
     tell_oneself: Callable[[Event], object] = lambda _event: None
     journal: Callable[[str], Sequence[JournalEntry]] = lambda _run: ()

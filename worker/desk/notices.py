@@ -13,6 +13,9 @@ from worker.desk.intents import done
 from worker.desk.kit import FIX_LABEL, OURS, RUNNING, DeskKit
 
 STICKY = "status"  # intent: the sticky comment
+# Intent: we take `agent:running` off ourselves. GitHub tells us of that as of anybody's act, and
+# whoever handles it must not take it for a person's wish to end the run.
+UNMARKED = "unmarked"
 
 
 def status_marker(change: str) -> str:
@@ -23,6 +26,11 @@ def status_marker(change: str) -> str:
 def ending_marker(run: str) -> str:
     """How a run's one comment about its ending is found again."""
     return f"<!-- patchwarrant:ending:{run} -->"
+
+
+def refusal_marker(issue: int, person: int) -> str:
+    """How the one refusal that a person got about an issue is found again."""
+    return f"<!-- patchwarrant:said:refused:{issue}:{person} -->"
 
 
 def tolerant(hold: Hold, act: Callable[[], object]) -> bool:
@@ -56,13 +64,13 @@ def sticky(hold: Hold, writer: GitHubWriter, run: Run, now_ms: int) -> int:
 def relabel(
     kit: DeskKit, writer: GitHubWriter, run: Run, present: Sequence[str], label: str
 ) -> None:
-    """Put `label` on the run's issue and take the trigger's and our other labels off it.
+    """Put `label` ("" for none) on the run's issue and take the trigger's and our other labels off.
 
     The trigger's label stays where another event has put it on again: that one's run needs it.
     """
     issue = run.issue
     shown = {name.casefold(): name for name in present}
-    if label.casefold() not in shown:
+    if label and label.casefold() not in shown:
         writer.add_labels(issue, [label])
     for other in (FIX_LABEL, *OURS):
         if other != label and other.casefold() in shown:
@@ -70,4 +78,6 @@ def relabel(
                 if label != RUNNING and kit.newer_trigger(run):
                     continue
                 kit.taking_off(run.repository.id, issue)
+            elif other == RUNNING:
+                kit.hold.intend(UNMARKED, {"label": label})
             writer.remove_label(issue, shown[other.casefold()])

@@ -6,18 +6,20 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
-from app.domain import told
+from app.domain import cancelled, told
+from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
 from app.domain.ports import GitHubReader, PullView
 from app.domain.record import ChangeRow
-from app.domain.run import BRANCH, Run
+from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, Kind, State
 from app.domain.triggers import CI_TOLD
 from worker.desk.authority import require_repository
 from worker.desk.front import EventDesk, run_for, speak
 from worker.desk.heads import MOVED, followed
 from worker.desk.kit import RUNNING
+from worker.desk.notices import UNMARKED
 
 # Events that end no run: what they may change is looked at elsewhere, once they are marked.
 ABOUT_APPROVALS = frozenset({"member", "pull_request", "pull_request_review", "push"})
@@ -40,9 +42,10 @@ def nudged(event: Event, desk: EventDesk) -> str | None:
     elif event.told.partition(".")[0] in ABOUT_APPROVALS or event.told in CI_TOLD:
         outcome = "approvals are looked at"
     elif desk.read is not None:
-        ended = [run.id for run in _concerned(event, desk) if _must_end(event, run, desk)]
+        reasons = {run.id: _must_end(event, run, desk) for run in _concerned(event, desk)}
+        ended = [run_id for run_id, why in reasons.items() if why]
         for run_id in ended:
-            desk.ledger.cancel(run_id)
+            desk.ledger.cancel(run_id, reasons[run_id])
         outcome = f"cancelled:{','.join(ended)}" if ended else "nothing"
     desk.ledger.event_done(event.key, outcome)
     return None
@@ -60,33 +63,39 @@ def _concerned(event: Event, desk: EventDesk) -> Iterator[Run]:
             yield run
 
 
-def _must_end(event: Event, run: Run, desk: EventDesk) -> bool:
-    """Whether what is true now forbids this run to go on."""
+def _must_end(event: Event, run: Run, desk: EventDesk) -> str:
+    """Why what is true now forbids this run to go on, "" where nothing does."""
     assert desk.read is not None
     try:
         with desk.read(run) as reader:
             return _ended_by_now(event, run, reader, desk)
     except Missing:
-        return True
+        return cancelled.kept("What this run is about is not there any more.")
     except Halt as halt:
         log.info("run %s is asked to end: %s", run.id, halt)
-        return True
+        return cancelled.kept(halt.record.message, halt.record.next_step, halt.record.reason)
     except Refused as unclear:
         log.info("run %s could not be looked at: %s", run.id, unclear)
-        return False
+        return ""
 
 
-def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk) -> bool:
+def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk) -> str:
     require_repository(reader, desk.owners)
     if run.kind in FOLLOWING:  # its pull request is what it is about
-        return reader.pull(run.publication.pull).state != "open"
+        view = reader.pull(run.publication.pull)
+        return "" if view.state == "open" else cancelled.pull_over(view.merged, "")
     issue = reader.issue(run.issue)
     if issue.state != "open":
-        return True
+        who = event.sender.login if event.told == "issues.closed" else ""
+        return cancelled.kept(f"The issue was closed{cancelled.by(who)}.")
     taken_off = event.told == "issues.unlabeled" and event.label.casefold() == RUNNING
-    if taken_off and run.kind is Kind.FIX and run.state is not State.ADMIT:
-        return RUNNING not in {label.casefold() for label in issue.labels}
-    return False
+    if not taken_off or run.kind is not Kind.FIX or run.state is State.ADMIT:
+        return ""
+    if desk.ledger.intent(run.id, UNMARKED) is not None:
+        return ""  # the run is nearly over, and the desk itself took its label off
+    if RUNNING in {label.casefold() for label in issue.labels}:
+        return ""
+    return cancelled.kept(f"The label `{RUNNING}` was taken off{cancelled.by(event.sender.login)}.")
 
 
 def _pull_closed(event: Event, desk: EventDesk) -> str:
@@ -95,7 +104,7 @@ def _pull_closed(event: Event, desk: EventDesk) -> str:
     looks = [run for run in _concerned(event, desk) if run.kind is Kind.VERIFY]
     ended = [run.id for run in looks if _closed(run, desk)]
     for run_id in ended:
-        desk.ledger.cancel(run_id)
+        desk.ledger.cancel(run_id, cancelled.pull_over(False, event.sender.login))
     if ended:
         return f"cancelled:{','.join(ended)}"
     if not BRANCH.fullmatch(event.branch):  # as signed: spares a look at everybody's pull requests
@@ -111,7 +120,8 @@ def _pull_closed(event: Event, desk: EventDesk) -> str:
     except (Refused, Halt) as unseen:
         return f"unreadable: {unseen}"[:200]
     if change.active:
-        desk.ledger.cancel(change.active)
+        over = cancelled.pull_over(view.merged, event.sender.login)
+        desk.ledger.cancel(change.active, over)
     directive = told.skip_directive(said)
     if directive:
         mark = f"<!-- patchwarrant:skipped:{change.id} -->"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from app.domain.errors import Fault, Fenced, Halt
 from app.domain.permissions import Phase
-from app.domain.run import Publication, Run, branch_name
+from app.domain.run import Publication, Run
 from app.domain.state import Kind
 from worker.desk.follow_up import key_of
 from worker.desk.intents import Record, done
@@ -50,7 +50,7 @@ def _published(kit: DeskKit, run: Run) -> Publication:
         return _pushed(kit, run)
     if kit.hold.intent("branch") is None:
         return run.publication
-    name = branch_name(run.issue, run.change)
+    name = run.branch
     branch = done(kit.hold, "branch") or _branch(kit, run, name)
     if branch is None:
         return run.publication

@@ -35,15 +35,23 @@ class Said:
         if reaches(self.role, least):
             return True
         text = told.refused(self.event.sender, self.role, self.command.said, f"{least} access")
-        self.reply(text, f"refused:{self.event.issue}:{self.event.sender.id}")
+        self.once(text, f"refused:{self.event.issue}:{self.event.sender.id}")
         return False
 
     def reply(self, text: str, marker: str = "") -> None:
         """A comment where the command was said; without `marker` each event has one of its own."""
-        mark = f"<!-- patchwarrant:said:{marker or self.event.key} -->"
-        speak(
-            self.desk, self.asking, lambda w: w.comment(self.event.issue, f"{mark}\n{text}", mark)
-        )
+        self._comment(text, marker or self.event.key, keep=False)
+
+    def once(self, text: str, marker: str) -> None:
+        """As `reply`, and an answer with this marker that is there already stays as it is: saying
+        it again costs nobody anything."""
+        self._comment(text, marker, keep=True)
+
+    def _comment(self, text: str, marker: str, *, keep: bool) -> None:
+        mark = f"<!-- patchwarrant:said:{marker} -->"
+        body = f"{mark}\n{text}"
+        issue = self.event.issue
+        speak(self.desk, self.asking, lambda w: w.comment(issue, body, mark, keep=keep))
 
     def active(self) -> Run | None:
         """The run at work, if one is and it did not end yet."""

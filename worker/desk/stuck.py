@@ -54,7 +54,7 @@ class Stuck:
 
     def _put_right(self, writer: GitHubWriter, last: Run | None, issue: int) -> None:
         if last is not None:
-            if last.status_comment:
+            if last.status_comment and not last.untold:  # a report that kills is not tried again
                 body = report.status(last, max(0, self.ledger.now() - last.created), "")
                 writer.comment(issue, body, status_marker(last.change), last.status_comment)
             writer.add_labels(issue, [label_of(last)])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from app.domain.ci_repair import TOLD as RED
 from app.domain.commands import Word, command_of
 from app.domain.event import Event, EventKind
 from app.domain.ports import GitHubReader, InlineView, ReviewView
-from app.domain.revision import Thread
+from app.domain.revision import OWN_CI, Thread
 from app.domain.text import clean
 
 TEXT_CAP = 8_000  # characters of one thread
@@ -32,6 +33,8 @@ def threads_of(event: Event, talk: Talk) -> tuple[Thread, ...]:
     A review whose own text is the command means all of its inline comments; else those of them that
     are commands themselves. Only comments of the person who gave the command count.
     """
+    if event.told == RED:
+        return _kept([Thread("", clean(event.text)[0], OWN_CI, event.key, wide=True)])
     if event.kind is EventKind.COMMENT:
         return _kept([_general(event, wide=True)])
     number = event.key.rpartition(":")[2]

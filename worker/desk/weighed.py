@@ -188,7 +188,8 @@ def prompted(known: Known, mode: Approval) -> Iterator[Took]:
     counts = Part.STEERED in BARRED[mode]
     first = True
     for run in known.runs:
-        if run.kind in (Kind.EXPLAIN, Kind.UNHOLD):  # neither says what the change should be
+        # None of these says what the change should be; who pushed is known by the commits.
+        if run.kind in (Kind.EXPLAIN, Kind.UNHOLD, Kind.RECHECK):
             continue
         steers = not first and run.kind is not Kind.FIX
         yield Took(run.requester, Part.STEERED if steers else Part.ASKED)

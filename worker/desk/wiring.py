@@ -22,7 +22,7 @@ from app.domain.errors import Fault, Fenced, Halt
 from app.domain.event import Repository
 from app.domain.overdue import Labelled
 from app.domain.permissions import Phase
-from app.domain.record import JOB_EVENT
+from app.domain.record import JOB_EVENT, event_job
 from app.domain.redact import Redactor
 from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
@@ -50,6 +50,7 @@ from worker.desk.progress import Progress
 from worker.desk.remains import of_update, remains
 from worker.desk.removed import Removed
 from worker.desk.stages.admit import admit
+from worker.desk.stages.aside import aside
 from worker.desk.stages.certify_again import certify_again
 from worker.desk.stages.examine import examine
 from worker.desk.stages.explain import explain
@@ -109,7 +110,7 @@ class Desk:
             ledger=self.ledger,
             rows=Approvals(self.ledger.calls),
             weigh=self.access.weigh,
-            gates=GateLook(self.access.reports, self.access.write),
+            gates=GateLook(self.access.reports, self.access.write, self.ledger),
             write=self.access.write,
             config_of=config_of,
             owner=self.name,
@@ -142,6 +143,7 @@ class Desk:
             taken=self.ledger.taken,
             bots=self.held.bots,
             over_cap=self._over_cap,
+            uncount=self._uncount,
             settings_of=partial(self._settings_of, hold),
             history=self.ledger.history,
             tell_oneself=self.ledger.add_event,
@@ -149,15 +151,15 @@ class Desk:
         )
         if run.kind is Kind.VERIFY:  # writes nothing that would have to be found again
             foreign = {State.ADMIT: examine(kit), State.PUBLISH: vouch(kit)}
-            return Crew(stages=foreign, explain=explain(kit))
+            return Crew(stages=foreign, explain=explain(kit), aside=aside(kit))
         if run.kind in FOLLOWING:
             admits = unhold(kit) if run.kind is Kind.UNHOLD else follow(kit)
             again = {State.ADMIT: admits, State.PUBLISH: certify_again(kit)}
-            return Crew(stages=again, explain=explain(kit), salvage=of_update(kit))
+            return Crew(again, explain(kit), salvage=of_update(kit), aside=aside(kit))
         stages = {State.ADMIT: admit(kit), State.PUBLISH: publish(kit)}
         if run.kind is Kind.REVISE:
             stages = {State.ADMIT: readmit(kit), State.PUBLISH: renew(kit)}
-        return Crew(stages=stages, explain=explain(kit), salvage=remains(kit))
+        return Crew(stages, explain(kit), salvage=remains(kit), aside=aside(kit))
 
     def carrier(self) -> Carrier:
         return Carrier(
@@ -187,7 +189,7 @@ class Desk:
             approvals.look(approvals.published(run))
 
     def wake(self, run_id: str, role: Role) -> None:
-        self.bell.run(role, run_id, self.ledger.wake(run_id))
+        self.bell.run(role, run_id, self.ledger.wake(run_id, role))
 
     def event(self, key: str) -> None:
         """Open or answer a run for an event, and carry it on at once.
@@ -275,6 +277,11 @@ class Desk:
         if full:
             caps.give_back(scopes, run.event)
         return full
+
+    def _uncount(self, run: Run) -> None:
+        """See `DeskKit.uncount`."""
+        shared = {name: whose for name, whose in counted(run).items() if name != "user"}
+        Caps(self.ledger.calls, self.held.caps).give_back(shared, run.event)
 
     @contextmanager
     def running(self, asking: Run) -> Iterator[Iterator[Labelled]]:
@@ -379,7 +386,7 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     def unheard(ledger: Ledger, bell: Bell) -> None:
         """Events whose wake-up was lost."""
         for event in ledger.unhandled_events(100, UNHANDLED_MS):
-            bell.ring(Role.DESK, JOB_EVENT, event, f"again-{event}-{ledger.now() // UNHANDLED_MS}")
+            ring_again(ledger, bell, event)
 
     def leftovers(ledger: Ledger, _bell: Bell) -> None:
         """Tokens of phases that are over, of processes that died."""
@@ -472,7 +479,7 @@ def _poll(desk: Desk) -> Poll:
     return Poll(
         Deliveries(desk.app),
         ledger,
-        ring=lambda key: bell.ring(Role.DESK, JOB_EVENT, key, f"polled-{key}"),
+        ring=lambda key: ring_again(ledger, bell, key),
         now=ledger.now,
         clock=time.monotonic,
         bots=desk.held.bots,
@@ -492,6 +499,13 @@ def _weigh(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
         approvals.pass_over()
 
     lead(f"{Role.DESK}-approvals", partial(connect, held.redis_url), weighed)
+
+
+def ring_again(ledger: Ledger, bell: Bell, key: str) -> None:
+    """Ring the desk for an event, unless its last wake-up waits in the queue or was just now."""
+    count = ledger.ring_again(key, UNHANDLED_MS)
+    if count:
+        bell.ring(Role.DESK, JOB_EVENT, key, event_job(key, count))
 
 
 def _newest(ledger: Ledger, run_id: str) -> Run | None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 
 from app.domain import report
 from app.domain.check import Check, CheckResult
@@ -37,13 +38,15 @@ from worker.attest.attestation import statements
 from worker.attest.signing import PAYLOAD_TYPE, KeyUnusable, Signer
 from worker.config_file import config_of, workflow_of
 from worker.local import table
-from worker.local.candidate import Range, ranged, run_of, valid
+from worker.local.candidate import Range, ranged, run_of, runnable, valid
 from worker.local.hold import MemoryHold
+from worker.local.lacks import lacks, stopped
 from worker.local.repository import NotFound, Repository
 from worker.local.sandbox import sandbox
 from worker.page import page
 from worker.runner.boxes import SandboxClient
 from worker.runner.checks.environment import InEnvironment
+from worker.runner.checks.missing import lacking
 from worker.runner.checks.run import Certifier
 from worker.runner.stages.check_kit import Certify, CheckKit
 from worker.runner.stages.gate import gate
@@ -51,6 +54,14 @@ from worker.runner.stages.prepare import prepare
 from worker.runner.stages.verify import verify
 
 PASSED, NOT_PASSED, NOT_DONE = 0, 1, 2
+EPILOG = """
+examples
+  patchwarrant check
+  patchwarrant check main..topic --key signing.pem --page report.html
+  patchwarrant verify --repo . --key public.txt
+
+Exit code: 0 passed; 1 another verdict (failed, or partial: what could not run, a touched
+referee, a secret); 2 no verdict, or a file that could not be written."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +89,14 @@ class Told:
                 run, phase, check, tree, image, baseline, attempt, extra, selectors
             )
         self.console.print(table.done(phase, result))
+        if stopped(result) and (baseline is None or not stopped(baseline)):
+            why = table.plain(lacking(check, result), "yellow", 400)
+            self.console.print(Padding(why, (0, 0, 0, 4)))
         return result
 
 
 def main(door: settings.Door, arguments: list[str]) -> int:
-    """Exit code: 0 passed, 1 not passed, 2 it could not be found out."""
+    """Exit code: 0 passed, 1 another verdict, 2 no verdict, or a file could not be written."""
     asked = _parser().parse_args(arguments)
     console = table.console()
     held = settings.local(door)
@@ -90,17 +104,19 @@ def main(door: settings.Door, arguments: list[str]) -> int:
         signer = _signer(asked.key)
         repository = Repository(Path(asked.repo))
         found = ranged(repository, asked.range)
-        with (
-            tempfile.TemporaryDirectory(prefix="pw-") as place,
-            sandbox(held.sandbox, door.environment, lambda words: console.print(f"  {words}"))
-            as client,
-        ):  # fmt: skip
-            run, deltas, hold = _judged(repository, found, client, Path(place), console)
+        with tempfile.TemporaryDirectory(prefix="pw-") as place:
+            objects = repository.store(Path(place) / "objects.git")
+            run, deltas = _ready(repository, found, objects, console)
+            with sandbox(held, door.environment, lambda words: _say(console, words)) as client:
+                run, hold = _judged(run, objects, client, console)
     except (NotFound, ConfigError, KeyUnusable, Fault, Halt, Park) as problem:
-        console.print(table.plain(_words(problem), "red", 2_000))
+        console.print(table.plain(_words(problem), "red", 2_000), soft_wrap=True)
         return NOT_DONE
     console.print()
     console.print(table.report(run, deltas))
+    for words in (*lacks(run), found.beside):
+        if words:
+            console.print(table.plain(words, "yellow", 600), soft_wrap=True)
     kept = Path(asked.bundle or _kept(repository, found))
     wanted = [(kept, _bundled(run, found, hold, signer))]
     if asked.markdown:
@@ -133,15 +149,18 @@ def _unwritten(path: Path, data: bytes) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="patchwarrant check",
-        description="Shows what can be shown about a change: base's checks on base and on head.",
-        epilog="Exit code: 0 passed, 1 not passed, 2 it could not be found out.",
+        description="Shows what can be shown about a change: base's checks on base and on head.\n"
+        "Only commits are looked at, in containers; nothing is written into the work tree.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("range", nargs="?", default="", help="BASE..HEAD; default branch..HEAD")
-    parser.add_argument("--repo", default=".", help="the repository (default: here)")
-    parser.add_argument("--key", default="", help="private key to sign with (`patchwarrant key`)")
-    parser.add_argument("--bundle", default="", help="where the evidence is written")
-    parser.add_argument("--markdown", default="", help="where the same is written as Markdown")
-    parser.add_argument("--page", default="", help="where the same is written as an HTML page")
+    word, file = parser.add_argument, "FILE"
+    word("range", nargs="?", default="", help="BASE..HEAD; default branch..HEAD")
+    word("--repo", default=".", metavar="PATH", help="the repository (default: here)")
+    word("--key", default="", metavar=file, help="private key to sign with (`patchwarrant key`)")
+    word("--bundle", default="", metavar=file, help="where the evidence is written")
+    word("--markdown", default="", metavar=file, help="where the same is written as Markdown")
+    word("--page", default="", metavar=file, help="where the same is written as an HTML page")
     return parser
 
 
@@ -155,14 +174,29 @@ def _shown(run: Run, found: Range, deltas: tuple[Delta, ...]) -> str:
     return f"# {title}\n\n{summary}\n\n{text}\n"
 
 
-def _judged(
-    repository: Repository, found: Range, client: SandboxClient, place: Path, console: Console
-) -> tuple[Run, tuple[Delta, ...], MemoryHold]:
-    now = time.time_ns() // 1_000_000
-    objects = repository.store(place / "objects.git")
+def _ready(
+    repository: Repository, found: Range, objects: Objects, console: Console
+) -> tuple[Run, tuple[Delta, ...]]:
+    """All that can be known before a sandbox is asked. Raises `ConfigError`, `Halt`."""
     valid(objects, found)
-    hold = MemoryHold(now)
+    now = time.time_ns() // 1_000_000
     run, deltas = run_of(found, repository, objects, config_of, getpass.getuser(), now)
+    runnable(run, objects, found.base_tree)
+    console.print(_headline(repository, found, run))
+    for note in (*found.notes, found.beside):
+        if note:
+            console.print(Padding(table.plain(note, "yellow"), (0, 0, 0, 2)))
+    return run, deltas
+
+
+def _say(console: Console, words: str) -> None:
+    console.print(f"  {words}")
+
+
+def _judged(
+    run: Run, objects: Objects, client: SandboxClient, console: Console
+) -> tuple[Run, MemoryHold]:
+    hold = MemoryHold(run.created)
     kit = CheckKit(
         hold=hold,
         objects=objects,
@@ -174,13 +208,10 @@ def _judged(
         draw=partial(secrets.token_hex, 16),
         knows=lambda _text: False,
     )
-    console.print(_headline(repository, found, run))
-    for note in found.notes:
-        console.print(table.plain(f"  {note}", "yellow"))
     stages = {State.PREPARE: prepare(kit), State.VERIFY: verify(kit), State.GATE: gate(kit)}
     while run.state in stages:
         run = stages[run.state](run)
-    return run, deltas, hold
+    return run, hold
 
 
 def _certify(hold: MemoryHold, objects: Objects, client: SandboxClient, run: Run) -> Certify:
@@ -199,6 +230,8 @@ def _headline(repository: Repository, found: Range, run: Run) -> Any:
 def _signer(path: str) -> Signer | None:
     if not path:
         return None
+    if Path(path).is_dir():
+        raise KeyUnusable(f"{path} is a folder, not a key: name the file in it.")
     if not Path(path).is_file():
         raise KeyUnusable(f"There is no key {path}; `patchwarrant key signing {path}` makes one.")
     return Signer.load(Path(path))

@@ -14,6 +14,7 @@ from app.domain.report import Marker, body_marker
 from worker.attest import bundle
 from worker.attest.bundle import Bundle, NotABundle
 from worker.attest.canonical import canonical
+from worker.local.files import read_file
 from worker.local.github import GitHub, Pull
 from worker.local.repository import NotFound, Repository
 
@@ -66,8 +67,8 @@ class Evidence:
 
 
 def of_file(path: Path, repository: Repository | None, branch: str) -> Evidence:
-    """A bundle's file. Raises `NotABundle`, `OSError`."""
-    data = path.read_bytes()
+    """A bundle's file. Raises `NotABundle`, `Unreadable`."""
+    data = _read(path)
     found = bundle.read(data)
     made = Evidence(
         envelopes=found.envelopes,
@@ -89,6 +90,13 @@ def of_repository(repository: Repository, branch: str) -> Evidence:
     return of_file(path, repository, branch)
 
 
+def _read(path: Path) -> bytes:
+    cure = (
+        "name a bundle's file, a pull request by its address (https://…), or a repository (--repo)"
+    )
+    return read_file(path, "bundle", cure, bundle.SIZE + 1)
+
+
 def _in(made: Evidence, repository: Repository, branch: str) -> Evidence:
     try:
         name = f"refs/heads/{branch}" if branch else repository.default_branch()
@@ -99,7 +107,7 @@ def _in(made: Evidence, repository: Repository, branch: str) -> Evidence:
 
 def of_pull(hub: GitHub, file: Path | None) -> Evidence:
     """A pull request's check run and body; `file` is the bundle where somebody has it. Raises
-    `NotFound`, `Away`, `NotABundle`."""
+    `NotFound`, `Away`, `NotABundle`, `Unreadable`."""
     pull = hub.pull()
     marker, text = body_marker(pull.body)
     lines, attached = hub.evidence(pull.head, pull.base_branch)
@@ -116,7 +124,7 @@ def of_pull(hub: GitHub, file: Path | None) -> Evidence:
             f"The pull request goes to {pull.base_branch!r}, which is not the default branch "
             f"{pull.default_branch!r}."
         )
-    data = file.read_bytes() if file else bundle.unpacked(attached) if attached else b""
+    data = _read(file) if file else bundle.unpacked(attached) if attached else b""
     return Evidence(
         envelopes=tuple(_envelope(line) for line in lines),
         shown=f"pull request {hub.number} of {hub.name}",

@@ -7,10 +7,13 @@ stands for the tree.
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -19,6 +22,7 @@ import msgspec
 
 from app.domain.check import PARSERS, Check, Failure, Outcome
 from worker import settings
+from worker.local.files import Unreadable, read_file
 from worker.runner.checks.heard import SOURCE_CAP, Heard, Source, hear
 from worker.runner.checks.parsers.log import taken
 from worker.runner.checks.rules import Seen, stand
@@ -27,18 +31,31 @@ from worker.runner.checks.run import names_of
 AUTO = "auto"
 FILES_MOST = 100_000
 REPORT_MOST = 64 << 20
+EPILOG = """
+`lines` reads every `file:line: message` that names a file of the tree, `none` leaves
+everything to the exit code. docs/parsers.md says what is read of each.
+
+examples
+  python -m pytest -q > log; patchwarrant parse pytest --exit $? < log
+  go test ./... > log 2>&1; patchwarrant parse auto --command "go test" --exit $? < log
+  patchwarrant parse auto --command "make test" --exit 2 --junit report.xml --json < log
+
+Exit code: 0 the log was read, whatever it says; 2 wrong words, or a file that cannot
+be read."""
 PASSED_OVER = frozenset({".git", "node_modules", ".venv", "target", "__pycache__"})
 
 
 def main(_door: settings.Door, arguments: list[str]) -> int:
-    """Exit code: 0 the log was read, whatever it says; 1 a file cannot be read; 2 wrong words."""
+    """Exit code: 0 the log was read, whatever it says; 2 wrong words or a file without use."""
     asked = _words().parse_args(arguments)
     try:
         report = _report(asked.junit) if asked.junit else None
         paths = frozenset(_files(Path(asked.root)))
-    except OSError as problem:
+    except Unreadable as problem:
         sys.stderr.write(f"patchwarrant parse: {problem}\n")
-        return 1
+        return 2
+    if sys.stdin.buffer.isatty():
+        sys.stderr.write("the log is read from the keyboard: end it with Ctrl-D, or use < LOG\n")
     check = Check(
         "parse",
         ("sh", "-euc", asked.command),
@@ -61,15 +78,42 @@ def main(_door: settings.Door, arguments: list[str]) -> int:
 
 def _words() -> argparse.ArgumentParser:
     words = argparse.ArgumentParser(
-        prog="patchwarrant parse", description="Show what a check's log is understood to say."
+        prog="patchwarrant parse",
+        usage="patchwarrant parse TOOL --exit N [options] < LOG",
+        description="Shows what a check's log is understood to say, by the code that certifies. "
+        "The log is\nread from standard input.",
+        epilog=f"{tools_listed()}\n{EPILOG}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    words.add_argument("tool", choices=(AUTO, *PARSERS), metavar="TOOL", help=", ".join(PARSERS))
-    words.add_argument("--exit", type=int, required=True, metavar="N", help="the exit code")
-    words.add_argument("--junit", metavar="FILE", help="the report that the command wrote")
-    words.add_argument("--command", default="", help="the command, for the tool `auto`")
+    words.add_argument(
+        "tool", type=_tool, metavar="TOOL", help="what wrote the log, or `auto`: told by --command"
+    )
+    words.add_argument(
+        "--exit", type=int, required=True, metavar="N", help="the exit code of the command"
+    )
+    words.add_argument(
+        "--junit", metavar="FILE", help="the report that it wrote: JUnit XML, TAP or SARIF"
+    )
+    words.add_argument(
+        "--command", default="", metavar="WORDS", help="the command, for the tool `auto`"
+    )
     words.add_argument("--root", default=".", metavar="DIR", help="the tree (default: this folder)")
-    words.add_argument("--json", action="store_true", help="the records as JSON")
+    words.add_argument("--json", action="store_true", help="the records as one JSON object")
     return words
+
+
+def tools_listed() -> str:
+    """The names that TOOL can be, in lines."""
+    listed = textwrap.fill(", ".join((AUTO, *PARSERS)), 76)
+    return "TOOL is one of\n" + textwrap.indent(listed, "  ")
+
+
+def _tool(name: str) -> str:
+    if name not in (AUTO, *PARSERS):
+        close = difflib.get_close_matches(name, PARSERS, 1)
+        near = f"; did you mean {close[0]}?" if close else f"\n{tools_listed()}"
+        raise argparse.ArgumentTypeError(f"{name!r} is no tool whose output is known{near}")
+    return name
 
 
 def _outcome(stream: IO[bytes], code: int, report: bytes | None) -> Outcome:
@@ -78,11 +122,16 @@ def _outcome(stream: IO[bytes], code: int, report: bytes | None) -> Outcome:
 
 
 def _report(name: str) -> bytes:
-    with Path(name).open("rb") as file:
-        return file.read(REPORT_MOST)
+    return read_file(
+        Path(name), "report", "name the file that the command writes, or leave --junit out",
+        REPORT_MOST,
+    )  # fmt: skip
 
 
 def _files(root: Path) -> Iterator[str]:
+    """Paths of the tree. Raises `Unreadable` where there is no such folder."""
+    if not root.is_dir():
+        raise Unreadable(f"{root} is no folder: --root names the one that the check ran in.")
     found = 0
     for folder, folders, files in os.walk(root, onerror=None):
         folders[:] = sorted(set(folders) - PASSED_OVER)
@@ -98,7 +147,9 @@ def _source(root: Path, paths: frozenset[str]) -> Source:
         file = root / path
         if path not in paths or not file.is_file() or file.stat().st_size > SOURCE_CAP:
             return None
-        return file.read_bytes()
+        with suppress(OSError):  # its lines are shown where they can be had
+            return file.read_bytes()
+        return None
 
     return read
 

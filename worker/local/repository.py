@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pygit2
-from pygit2.enums import ObjectType
+from pygit2.enums import FileStatus, ObjectType
 
 from app.domain.edit import GITLINK
 from app.domain.errors import Halt, Missing
@@ -55,6 +55,20 @@ class Repository:
 
     def head(self) -> str:
         return self.commit("HEAD")
+
+    def uncommitted(self) -> str:
+        """One sentence about what the working tree has and no commit does, "" for nothing."""
+        if self._repo.is_bare:
+            return ""
+        found = self._repo.status(untracked_files="normal")
+        new = sum(flags == FileStatus.WT_NEW for flags in found.values())
+        changed = len(found) - new
+        told = [_many(changed, "changed file")] if changed else []
+        told += [_many(new, "file or folder", "files or folders") + " not in git"] if new else []
+        if not told:
+            return ""
+        said = f"The working tree has {' and '.join(told)}"
+        return f"{said} that no check sees: only what is committed is looked at."
 
     def default_branch(self) -> str:
         """The full name of the reference that changes usually go to. Raises `NotFound`."""
@@ -170,6 +184,10 @@ class Borrowed(Store):
     def fetch(self, url: str, token: str, commit: str) -> str:
         """The tree of a commit that the borrowed repository has."""
         return str(self._repo[commit].peel(pygit2.Commit).tree_id)
+
+
+def _many(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def _day(by: pygit2.Signature) -> str:

@@ -15,14 +15,14 @@ import msgspec
 from rich.console import Console
 
 from app.domain.check import Check, CheckResult, Tier
-from app.domain.errors import Halt, Park, Refused
+from app.domain.errors import Halt, Park, Refused, Unavailable
 from app.domain.evidence import Finding, Holds
 from app.domain.ports import Objects
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from worker import settings
 from worker.attest import examine
 from worker.attest.examine import Signed
-from worker.config_file import config_of
+from worker.config_file import config_of, placed
 from worker.local import table
 from worker.local.evidence import Evidence
 from worker.local.hold import MemoryHold
@@ -78,24 +78,30 @@ def rerun(
     wanted, missing = again(signed, shown)
     if not wanted:
         return Finding(CLAIM, Holds.UNKNOWN, missing or ("No check has a result to repeat.",))
-    with (
-        tempfile.TemporaryDirectory(prefix="pw-") as place,
-        sandbox(held.sandbox, environment, lambda words: console.print(f"  {words}")) as client,
-    ):
+    with tempfile.TemporaryDirectory(prefix="pw-") as place:
         objects, base_tree = _objects(Path(place) / "objects.git", signed, shown, repository)
-        kit = Kit(MemoryHold(0), objects, client)
         try:
-            ground = _ground(kit, base_tree, console)
-            return _compared(signed, wanted, missing, ground, console)
-        except (Halt, Park, Refused, ConfigError) as why:
+            config = _config(objects, base_tree)  # before a sandbox is asked
+            with sandbox(held, environment, lambda words: console.print(f"  {words}")) as client:
+                kit = Kit(MemoryHold(0), objects, client)
+                ground = _ground(kit, config, base_tree, console)
+                return _compared(signed, wanted, missing, ground, console)
+        except (Halt, Park, Refused, Unavailable, ConfigError) as why:
             return Finding(CLAIM, Holds.UNKNOWN, (f"They cannot be run here: {_words(why)}",))
 
 
-def _ground(kit: Kit, base_tree: str, console: Console) -> Ground:
-    """The same set-up as in prepare. Raises what that raises, and `ConfigError`."""
+def _config(objects: Objects, base_tree: str) -> RepoConfig:
+    """What the base says. Raises `ConfigError` that names the file."""
+    there = any(entry.path == CONFIG_PATH for entry in objects.entries(base_tree))
+    try:
+        return config_of(objects.read(base_tree, CONFIG_PATH)) if there else RepoConfig()
+    except ConfigError as wrong:
+        raise ConfigError(placed(wrong, f"{CONFIG_PATH} at the base commit")) from None
+
+
+def _ground(kit: Kit, config: RepoConfig, base_tree: str, console: Console) -> Ground:
+    """The same set-up as in prepare. Raises what that raises."""
     entries = kit.objects.entries(base_tree)
-    there = any(entry.path == CONFIG_PATH for entry in entries)
-    config = config_of(kit.objects.read(base_tree, CONFIG_PATH)) if there else RepoConfig()
     image, _ = kit.sandbox.image(config.image)
     with console.status("again: set-up"):
         image, _ = set_up(kit, "rerun", config, base_tree, entries, image)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from app.domain.errors import Unavailable
 from worker.runner.boxes import SandboxClient
+from worker.settings import LocalSettings
 
 START = 900.0  # seconds: the first start on a machine makes the image
 PASSED = ("PATH", "LANG", "PYTHONPATH", "DOCKER_HOST", "VIRTUAL_ENV")
@@ -20,18 +21,28 @@ Say = Callable[[str], None]
 
 
 @contextmanager
-def sandbox(socket: str, environment: Mapping[str, str], say: Say) -> Iterator[SandboxClient]:
-    """A client of the sandbox at `socket`, or of one that is started for the length of the block.
+def sandbox(
+    held: LocalSettings, environment: Mapping[str, str], say: Say
+) -> Iterator[SandboxClient]:
+    """A client of the sandbox that runs, or of one that is started for the length of the block.
 
-    Our own gets a bare environment: no token and no key. Raises `Unavailable` with its last words.
+    Our own gets a bare environment: no token and no key. Raises `Unavailable` with its last words,
+    and for a socket that a person named and that nobody answers at: another sandbox than the one
+    that was meant may have other rules.
     """
-    running = SandboxClient(socket)
+    running = SandboxClient(held.sandbox)
     try:
-        if Path(socket).exists() and running.healthy():
+        if Path(held.sandbox).exists() and running.healthy():
             yield running
             return
     finally:
         running.close()
+    if held.named:
+        raise Unavailable(
+            f"PATCHWARRANT_SANDBOX={held.sandbox}: no sandbox answers there. Start it "
+            "(`patchwarrant sandbox`), or unset that setting, and one is started for as long as "
+            "it takes."
+        )
     with (
         tempfile.TemporaryDirectory(prefix="pw-") as place,
         _own(Path(place), environment, say) as own,

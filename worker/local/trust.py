@@ -18,12 +18,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from app.domain.evidence import Finding, Holds
 from app.domain.repo_config import CONFIG_PATH, ConfigError
-from worker.attest.keys import key_from
-from worker.attest.signing import key_id
+from worker.attest.keys import key_from, key_in
+from worker.attest.signing import KEY_CAP, key_id
 from worker.attest.statement import PREDICATE_TYPE
 from worker.attest.verify import NotVerified
-from worker.config_file import load
+from worker.config_file import load, placed
 from worker.local.evidence import Evidence
+from worker.local.files import read_file
 
 CLAIM = "There is a key to trust that is not the service's word"
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -42,8 +43,12 @@ class Root:
 
 
 def of_file(path: Path) -> Root:
-    """A public key that the reader has. Raises `NotVerified`, `OSError`."""
-    key = key_from(path.read_text(encoding="utf-8", errors="replace"))
+    """A public key that the reader has. Raises `NoKey`, `Unreadable`."""
+    data = read_file(path, "key", "ask who signs for it, or leave --key out", KEY_CAP)
+    try:
+        key = key_in(data.decode("utf-8", "replace"))
+    except NotVerified as wrong:  # the reader's file, not the evidence
+        raise NoKey(f"{path}: {wrong}") from None
     return Root(key, Finding(CLAIM, Holds.HOLDS, (f"{key_id(key)}, from {path}.",)))
 
 
@@ -69,7 +74,8 @@ def of_base(evidence: Evidence) -> Root:
         line = _line(load(data))
         key = key_from(line) if line else None
     except (ConfigError, NotVerified) as wrong:
-        return _none(f"{CONFIG_PATH} at the base {base[:12]}: {wrong}")
+        where = f"{CONFIG_PATH} at the base {base[:12]}"
+        return _none(placed(ConfigError(str(wrong)), where))
     if key is None:
         return _none(
             f"{CONFIG_PATH} at the base {base[:12]} has no line `evidence: {{key: …}}`: "

@@ -23,24 +23,37 @@ from worker.attest import examine
 from worker.attest.bundle import NotABundle
 from worker.attest.canonical import builtins
 from worker.attest.examine import Signed
-from worker.attest.verify import NotVerified
 from worker.local import evidence, table, trust
 from worker.local.evidence import Evidence, Place
+from worker.local.files import Unreadable
 from worker.local.github import Away, GitHub
+from worker.local.outcome import STYLES, WORDS, Outcome, code_of, outcome
 from worker.local.repository import NotFound, Repository
 from worker.local.rerun import rerun
 from worker.local.told import told
 
-HOLDS, FAILS, UNKNOWN = 0, 1, 2
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+EPILOG = """
+The key to trust is --key, else the line `evidence: {key: …}` in .github/agent.yml at the
+base commit. Without an argument what `patchwarrant check` left in the repository here is
+examined.
+
+examples
+  patchwarrant verify https://github.com/acme/calc/pull/12
+  patchwarrant verify run.bundle.json --repo path/to/clone --key public.txt
+  patchwarrant verify --repo . --key public.txt --rerun
+
+Exit code: 0 genuine, fresh and passed; 1 genuine, and stale or not passed; 2 not genuine,
+not signed, or it could not be found out."""
 Rerun = Callable[[Signed, Evidence], Finding]
 
 
 def main(door: settings.Door, arguments: list[str]) -> int:
-    """Exit code: 0 all of it holds and the verdict is passed, 1 something does not hold, 2 it
-    could not be found out."""
-    asked = _parser().parse_args(arguments)
-    console = table.console()
+    """Exit code: 0 genuine, fresh and passed, 1 genuine, and stale or not passed, 2 not genuine, or
+    it could not be found out."""
+    asked = _asked(arguments)
+    # A machine reads standard output as one object: what people may watch goes elsewhere then.
+    console = Console(stderr=True) if asked.json else table.console()
     held = settings.local(door)
     try:
         with ExitStack() as exits:
@@ -52,22 +65,44 @@ def main(door: settings.Door, arguments: list[str]) -> int:
                 return rerun(signed, found, repository, held, door.environment, console)
 
             findings, signed = examined(shown, root, again if asked.rerun else None)
-    except (NotABundle, NotVerified) as wrong:
-        return _ended(console, asked.json, str(wrong), FAILS)
+    except NotABundle as wrong:
+        return _ended(console, asked.json, _no_bundle(asked, wrong), Outcome.UNUSABLE)
+    except Unreadable as wrong:
+        return _ended(console, asked.json, str(wrong), Outcome.UNUSABLE)
     except (trust.NoKey, NotFound, Away, OSError, Fault, Halt, Park) as problem:
-        return _ended(console, asked.json, str(problem), UNKNOWN)
-    code = exit_code(findings)
+        return _ended(console, asked.json, _words(problem), Outcome.UNKNOWN)
+    came = outcome(findings)
     if asked.json:
-        sys.stdout.write(json.dumps({"code": code, "findings": builtins(findings)}) + "\n")
+        told_all = {"code": code_of(came), "outcome": came, "findings": builtins(findings)}
+        sys.stdout.write(json.dumps(told_all) + "\n")
     else:
-        _print(console, shown, findings, signed, code)
-    return code
+        _print(console, shown, findings, signed, came)
+    return code_of(came)
+
+
+def _no_bundle(asked: argparse.Namespace, wrong: NotABundle) -> str:
+    file = asked.bundle or asked.what
+    if not file or "://" in file:  # beside the repository, or attached on GitHub
+        return f"This is no evidence, or not as it was written: {wrong}"
+    return (
+        f"{file} is no bundle, or not as it was written: {wrong} Name one that `patchwarrant "
+        "check --bundle FILE` or `patchwarrant evidence RUN FILE` wrote."
+    )
+
+
+def _words(problem: Exception) -> str:
+    if isinstance(problem, OSError):
+        return f"{problem.filename or 'A file'} cannot be used: {problem.strerror}."
+    return str(problem)
 
 
 def examined(
     shown: Evidence, root: trust.Root, again: Rerun | None = None
 ) -> tuple[tuple[Finding, ...], Signed | None]:
     """Every claim about the evidence, and what it says where its signatures are good."""
+    bare = examine.unsigned(shown.envelopes)
+    if bare is not None:  # whatever key is trusted
+        return (bare,), None
     found = [root.finding]
     if root.key is None:
         return tuple(found), None
@@ -117,39 +152,37 @@ def _tree(shown: Evidence, signed: Signed, where: str) -> Finding:
     return Finding(found.claim, Holds.FAILS, (fault,)) if fault else found
 
 
-def exit_code(findings: Sequence[Finding]) -> int:
-    """What does not hold weighs more than what is not known."""
-    standings = {one.standing for one in findings}
-    if Holds.FAILS in standings:
-        return FAILS
-    return UNKNOWN if Holds.UNKNOWN in standings else HOLDS
+def _asked(arguments: list[str]) -> argparse.Namespace:
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if asked.bundle and not asked.what:
+        asked.what, asked.bundle = asked.bundle, ""
+    if asked.bundle and "://" not in asked.what:
+        parser.error("two bundles are named; --bundle goes with a pull request's address")
+    return asked
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="patchwarrant verify",
+        usage="patchwarrant verify PULL-REQUEST | BUNDLE | --repo PATH [options]",
         description="Examines evidence about a change without trusting who made it.",
-        epilog="Exit code: 0 all holds and the verdict is passed, 1 something does not hold, "
-        "2 it could not be found out. The key to trust is --key, else the line `evidence: "
-        "{key: …}` in .github/agent.yml at the base commit.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", nargs="?", default="", help="a pull request's address or a bundle")
-    parser.add_argument("--repo", default="", help="the repository, for its commits")
-    parser.add_argument("--key", default="", help="file with the public key to trust")
-    parser.add_argument("--bundle", default="", help="bundle to examine with a pull request")
-    parser.add_argument("--base", default="", help="branch that changes go to (with --repo)")
-    parser.add_argument("--rerun", action="store_true", help="run the checks again, and compare")
-    parser.add_argument("--json", action="store_true", help="findings as one JSON object")
+    word, file = parser.add_argument, "FILE"
+    word("what", nargs="?", default="", help="a pull request's address or a bundle's file")
+    word("--repo", default="", metavar="PATH", help="the repository, for its commits")
+    word("--key", default="", metavar=file, help="file with the public key to trust")
+    word("--bundle", default="", metavar=file, help="bundle to examine with a pull request")
+    word("--base", default="", metavar="BRANCH", help="where changes go (with --repo)")
+    word("--rerun", action="store_true", help="run the checks again, and compare")
+    word("--json", action="store_true", help="findings as one JSON object")
     return parser
 
 
 def _root(key: str, shown: Evidence) -> trust.Root:
-    if not key:
-        return trust.of_base(shown)
-    try:
-        return trust.of_file(Path(key))
-    except NotVerified as wrong:  # the reader's file, not the evidence
-        raise trust.NoKey(f"{key}: {wrong}") from None
+    return trust.of_file(Path(key)) if key else trust.of_base(shown)
 
 
 def _shown(
@@ -167,12 +200,13 @@ def _shown(
     return evidence.of_repository(repository or Repository(Path()), asked.base)
 
 
-def _ended(console: Console, as_json: bool, words: str, code: int) -> int:
+def _ended(console: Console, as_json: bool, words: str, came: Outcome) -> int:
     if as_json:
-        sys.stdout.write(json.dumps({"code": code, "error": words}) + "\n")
+        said = {"code": code_of(came), "outcome": came, "error": words}
+        sys.stdout.write(json.dumps(said) + "\n")
     else:
         console.print(table.plain(words, "red", 2_000), soft_wrap=True)
-    return code
+    return code_of(came)
 
 
 def _print(
@@ -180,7 +214,7 @@ def _print(
     shown: Evidence,
     findings: Sequence[Finding],
     signed: Signed | None,
-    code: int,
+    came: Outcome,
 ) -> None:
     console.print(table.plain(shown.shown, "bold"), soft_wrap=True)
     for line in table.findings(findings):
@@ -189,14 +223,4 @@ def _print(
         console.print()
         for line in told(signed):
             console.print(line)
-    console.print(_last(code))
-
-
-def _last(code: int) -> object:
-    words = {
-        HOLDS: ("Verified: the evidence is genuine, fresh, and says passed.", "bold green"),
-        FAILS: ("NOT verified: something above does not hold.", "bold red"),
-        UNKNOWN: ("Not found out: something above is unknown.", "bold yellow"),
-    }
-    said, style = words[code]
-    return table.plain(said, style)
+    console.print(table.plain(WORDS[came], STYLES.get(came, "bold red")))

@@ -178,6 +178,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="patchwarrant replay",
         description="Work a run's journal again, without model and network, to the same tree.",
+        epilog="`patchwarrant status` lists the runs. Exit code: 0 the same tree, 1 another one, "
+        "2 it cannot be replayed here, or wrong words.",
     )
     parser.add_argument("run", help="the run's id")
     return parser

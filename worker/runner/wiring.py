@@ -173,7 +173,7 @@ class Runner:
         )
 
     def _wake(self, run_id: str, role: Role) -> None:
-        self.bell.run(role, run_id, self.ledger.wake(run_id))
+        self.bell.run(role, run_id, self.ledger.wake(run_id, role))
 
 
 def _keep_patch(hold: LedgerHold, objects: Store, base: str, candidate: Candidate) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from app.domain import chain, record, scripts
+from app.domain.cancelled import halt_of
 from app.domain.errors import Fenced, Halt, Handover, Reason, Unavailable
 from app.domain.record import JournalEntry, Kept
 from worker.store import artifacts, codec
@@ -66,11 +67,8 @@ class Heart:
             self._ask()
         self.own()
         if self.cancelled:
-            raise Halt(
-                Reason.CANCELLED,
-                "A person cancelled this run.",
-                "Label the issue again for a new run.",
-            )
+            why = self.calls.command("HGET", record.run_key(self.lease.run_id), "cancel_why")
+            raise halt_of(why.decode() if why else "")
 
     def own(self) -> None:
         """Raise `Fenced` unless the lease is still ours; a cancel is no matter here."""

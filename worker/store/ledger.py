@@ -13,10 +13,11 @@ from typing import Any
 from redis import Redis
 
 from app.domain import record, scripts
+from app.domain.branch import branch_name
 from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
@@ -185,8 +186,11 @@ class Ledger(Exchange):
         """Ids of runs that have not ended and told so, by wake time."""
         return [run.decode() for run in self.calls.command("ZRANGE", record.DUE, 0, -1)]
 
-    def claim(self, run_id: str, owner: str, lease_ms: int) -> Lease | None:
-        """Take the run's lease; None when somebody holds it or the run is over.
+    def claim(
+        self, run_id: str, owner: str, lease_ms: int, role: Role | None = None
+    ) -> Lease | None:
+        """Take the run's lease; None when somebody holds it, the run is over, or its state belongs
+        to another role than `role`.
 
         The fence grows with every claim. Raises `NewerSchema` (an `Unavailable`) for a row that a
         newer version wrote, which is left as it is.
@@ -194,7 +198,7 @@ class Ledger(Exchange):
         answer = self.calls.script(
             scripts.CLAIM,
             (record.run_key(run_id), record.DUE),
-            (owner, lease_ms, GRACE, record.SCHEMA, operation(), run_id),
+            (owner, lease_ms, GRACE, record.SCHEMA, operation(), run_id, role or ""),
         )
         if answer[0] == b"newer":
             codec.guard(answer[1], f"run {run_id}")
@@ -226,7 +230,8 @@ class Ledger(Exchange):
 
         `due_ms` (Redis ms) is when to wake a run that waits. Without it a released run is due
         after a short while, in case the next role's wake-up gets lost, and a held one after its
-        lease. A run that ended and told so gives up lease and due time and frees its Change.
+        lease. The Change's row names its branch as the run's contract does. A run that ended and
+        told so gives up lease and due time and frees its Change.
         """
         if run.id != lease.run_id:
             raise IntegrityError(f"lease of run {lease.run_id} cannot save run {run.id}")
@@ -250,6 +255,7 @@ class Ledger(Exchange):
                 SPEND,
                 int(run.state in ENDS),
                 record.SCHEMA,
+                run.branch if run.contract else "",
             ),
         )
         return replace(lease, run=run, rev=int(answer))
@@ -283,11 +289,11 @@ class Ledger(Exchange):
         lasts = lease_ms or lease.lease_ms
         return LedgerHold(self.calls, lease, daily, lasts, GRACE, on_lost, leave)
 
-    def cancel(self, run_id: str) -> bool:
+    def cancel(self, run_id: str, why: str = "") -> bool:
         """Ask a run to end; False when there is none or it is over. One that ends already is left
-        to tell its ending."""
+        to tell its ending. `why` is as `cancelled.kept` makes it; the first one stays."""
         keys = (record.run_key(run_id), record.DUE)
-        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, *sorted(ENDS))))
+        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, why, *sorted(ENDS))))
 
     def answer(self, run_id: str, event_key: str, text: str) -> bool:
         """Hand a run that waits for an answer its answer (`text` goes into its journal as a note
@@ -357,14 +363,23 @@ class Ledger(Exchange):
         except codec.NewerSchema:
             return None
 
-    def wake(self, run_id: str, again_ms: int = RING_AGAIN) -> int:
-        """Count a wake-up (for the job's id); the run is due again after `again_ms`, doubled with
-        each wake-up that no claim answered. Raises `Missing`."""
-        keys = (record.run_key(run_id), record.DUE)
+    def wake(self, run_id: str, role: Role, again_ms: int = RING_AGAIN) -> int:
+        """Count a wake-up (for the job's id), 0 where the last one waits in the role's queue still;
+        the run is due again after `again_ms`, doubled with each wake-up that no claim answered.
+        Raises `Missing`."""
+        queue = record.waiting_jobs(record.QUEUES[role])
+        keys = (record.run_key(run_id), record.DUE, queue)
         count = int(self.calls.script(scripts.WAKE, keys, (run_id, again_ms)))
         if not count:
             raise Missing(f"there is no run {run_id} in the ledger")
-        return count
+        return max(0, count)
+
+    def ring_again(self, key: str, pause_ms: int) -> int:
+        """Count a wake-up of the desk for an event (for the job's id); 0 where the last one waits
+        in its queue still, or was counted here less than `pause_ms` ago."""
+        keys = (record.event_key(key), record.waiting_jobs(record.QUEUE_DESK))
+        words = (record.event_job(key, ""), pause_ms)
+        return int(self.calls.script(scripts.RING_AGAIN, keys, words))
 
     def due(self, now: int, limit: int) -> list[Due]:
         """Runs past their wake time without a live lease, longest first."""

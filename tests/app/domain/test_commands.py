@@ -34,6 +34,19 @@ GIVEN = [
     ("/agent fix a\n\n-----Original Message-----\nmore", Word.FIX, "a"),
     ("/agent fix a\n\n> quoted\n\nb", Word.FIX, "a\n\n\nb"),
     ("/agent fix\n/agent cancel", Word.FIX, "/agent cancel"),  # the first one counts
+    ("/agent fix;", Word.FIX, ""),
+    ("/agent fix!!", Word.FIX, ""),
+    # What stands in code, a list or a table below makes nothing of the command's own line.
+    ("/agent fix\n```\nkey: 1\n---\nb: 2\n```", Word.FIX, "```\nkey: 1\n---\nb: 2\n```"),
+    ("/agent fix\n| a |\n|---|\n| 1 |", Word.FIX, "| a |\n|---|\n| 1 |"),
+    ("/agent fix\n- a\n- b\n---\nmore", Word.FIX, "- a\n- b\n---\nmore"),
+    # A sentence that begins like a mail's last lines is none of them.
+    ("/agent fix\nOn no input it wrote nothing\nb", Word.FIX, "On no input it wrote nothing\nb"),
+    ("/agent fix\nOn 2 inputs it wrote:\nb", Word.FIX, "On 2 inputs it wrote:\nb"),
+    ("/agent fix\nSent from my call it fails\nb", Word.FIX, "Sent from my call it fails\nb"),
+    ("/agent fix\nFrom: add <a@b> must return", Word.FIX, "From: add <a@b> must return"),
+    ("/agent fix a\n\nFrom: M <m@x.org>\nSent: Monday\n\nold", Word.FIX, "a"),
+    ("/agent fix a\n\nSent from my phone\n\nOn 3 May, Mona wrote:\n> old", Word.FIX, "a"),
     ("/agent fix\n- one\n- two", Word.FIX, "- one\n- two"),
     ("/agent fix a\u200bb", Word.FIX, None),  # see below: hidden text in the line
 ]

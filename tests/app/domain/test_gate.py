@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.budget import Limits
-from app.domain.check import Check, CheckResult, Comparison, Counts, Standing, Tier
+from app.domain.check import Check, CheckResult, Comparison, Counts, Failure, Standing, Tier
+from app.domain.claims import BASE_TESTS, UNPARSED
 from app.domain.contract import Criterion
 from app.domain.edit import EXECUTABLE, FILE, GITLINK, LINK, Delta
 from app.domain.errors import HaltRecord, Reason
-from app.domain.evidence import Finding, Holds, Result
+from app.domain.evidence import Finding, Holds, Result, readable
 from app.domain.gate import Exhibits, judge, size_problem
 from app.domain.plan import Action, Plan, PlannedFile
 from app.domain.policy import Rules
@@ -416,7 +417,7 @@ def test_red_to_green_says_what_shows_the_fix_and_what_does_not() -> None:
     told = [
         (finding.standing, finding.exhibits)
         for claim, finding in found.items()
-        if claim.startswith("Tests of the change")
+        if claim.startswith(("Tests of the change", "Red to green"))
     ]
     assert told == [
         (Holds.HOLDS, ("Shown by: `t::a`.",)),
@@ -432,7 +433,7 @@ def test_a_note_alone_is_told_alone() -> None:
     (found,) = [
         one
         for one in judge(exhibits(witness=Witness(red=RedGreen(note="Dark.")))).findings
-        if one.claim.startswith("Tests of the change")
+        if one.claim == "Red to green was not shown"
     ]
     assert found.exhibits == ("Dark.",)
 
@@ -475,3 +476,56 @@ def test_the_base_is_told_as_unusable_cached_or_cut() -> None:
     text = str(verdict.findings)
     assert "On the base, measured by an earlier run: baseline unusable, unavailable" in text
     assert "failed (limit:time), subset: 3 of 9 tests" in verdict.wall
+
+
+def test_a_secret_is_never_passed_and_stands_as_the_wall_before_what_is_unknown() -> None:
+    said = "A secret is in the change: `a.py` adds what looks like one (GitHub token)."
+    held = Witness(secrets=(said,))
+    verdict = judge(exhibits(witness=held))
+    assert verdict.result is Result.PARTIAL
+    assert verdict.wall == said
+    assert judge(exhibits(witness=held, results=())).wall == said
+    worse = judge(exhibits(witness=held, results=(result(standing=Standing.FAILED),)))
+    assert worse.result is Result.FAILED
+    assert said in [text for one in leaves(worse.findings) for text in one.exhibits]
+
+
+def test_a_check_that_passed_by_its_exit_code_alone_is_to_be_looked_at() -> None:
+    def said(**changed: Any) -> list[str]:
+        verdict = judge(exhibits(results=(result(**changed),)))
+        return [text for one in verdict.findings if one.claim == UNPARSED for text in one.exhibits]
+
+    (line,) = said(counts=None)
+    assert "`unit` passed by its exit code alone" in line and "unparsed" in line
+    assert said() == []
+    assert said(counts=None, parsed="ruff") == []
+    assert said(counts=None, standing=Standing.FAILED) == []
+    assert judge(exhibits(results=(result(counts=None),))).result is Result.PASSED
+
+
+def test_the_base_s_own_tests_that_fail_are_named_with_the_reason() -> None:
+    why = Failure("t::b", "AssertionError", "assert 9\n == 6", "t.py", 3)
+    old = Failure("t::a", "ValueError", "old")
+    failed = result(
+        standing=Standing.FAILED,
+        tree=OTHER,
+        failures=(old, why),
+        comparison=Comparison(newly_failing=("t::b",), already_failing=("t::a",)),
+    )
+    verdict = judge(exhibits(plan=REFEREE, deltas=TOUCHED, restored=(failed,)))
+    assert verdict.result is Result.FAILED
+    assert verdict.wall.startswith("With the base's tests put back: `unit`: failed (exit 1)")
+    assert verdict.wall.endswith("Of the base's own tests fail: `t::b`, `t::a`.")
+    (leaf,) = [one for one in leaves(verdict.findings) if one.claim == BASE_TESTS]
+    assert leaf.exhibits[1] == "`unit` said: AssertionError: assert 9 == 6 (`t.py:3`)"
+    bare = replace(failed, failures=(), comparison=None, tail="one\nSegmentation fault\n\n")
+    verdict = judge(exhibits(plan=REFEREE, deltas=TOUCHED, restored=(bare,)))
+    (leaf,) = [one for one in leaves(verdict.findings) if one.claim == BASE_TESTS]
+    assert leaf.exhibits[1] == "`unit` said: Segmentation fault"
+
+
+def test_what_a_name_hides_is_written_out_before_it_is_signed() -> None:
+    odd = (EDITED, Delta("a\nb\u202e.py", FILE, FILE, 1, 0))
+    verdict = readable(judge(exhibits(deltas=odd)))
+    assert verdict.wall.endswith("`a\\nb<U+202E>.py`.")
+    assert "\n" not in str([one.exhibits for one in leaves(verdict.findings)]).replace("\\\\n", "")

@@ -111,3 +111,10 @@ def test_pairs_of_backticks_stay_code() -> None:
 )
 def test_cuts_say_what_is_missing(made: str, wanted: str) -> None:
     assert made == wanted
+
+
+def test_a_newline_in_a_name_is_shown() -> None:
+    (shown,) = [one for one in tokens(code("a\nb.py")) if one.type == "inline"]
+    text = "".join(one.content for one in shown.children or () if one.type == "text")
+    assert text == "a\\nb.py"
+    assert "a b.py" not in details("Failures of", "x", "a\nb.py")

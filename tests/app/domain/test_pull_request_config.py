@@ -27,6 +27,7 @@ def test_all_keys_are_read() -> None:
         "template": True,
         "labels": ["bot", "bot", "good first review"],
         "changelog": "changes/{issue}.fix.md",
+        "branch": "fix-{title}",
     }
     config = read({"pull_request": said}).pull_request
     assert config == PullRequestConfig(
@@ -34,6 +35,7 @@ def test_all_keys_are_read() -> None:
         True,
         ("bot", "good first review"),
         "changes/{issue}.fix.md",
+        "fix-{title}",
     )
     assert config.fragment(12) == "changes/12.fix.md"
     assert read({}).pull_request == PullRequestConfig()
@@ -46,6 +48,11 @@ def test_all_keys_are_read() -> None:
         ({"title": "{author}"}, "`{author}` is not known; possible: `{issue}`, `{title}`"),
         ({"title": "a {"}, "`{` is not known"),
         ({"title": "a\nb"}, "one line of text"),
+        ({"branch": "{issue}"}, "`{issue}` is not known; possible: `{title}`"),
+        ({"branch": "a/b"}, "`agent/issue-<number>-<change>-`"),
+        ({"branch": "a..b"}, "does not fit"),
+        ({"branch": "{title"}, "does not fit"),
+        ({"branch": "x" * 61}, "does not fit"),
         ({"template": "yes"}, "true or false"),
         ({"labels": [""]}, "labels[0]"),
         ({"labels": ["a,b"]}, "a label"),

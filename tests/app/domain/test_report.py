@@ -72,7 +72,8 @@ def test_only_a_passed_verdict_closes_the_issue() -> None:
     assert "Closes" not in body
     assert "❌ **Failed: not ready for review.** The wall: the required check tests failed" in body
     assert "**Newly failing:** `" + TEST in first_screen(body)
-    assert "**does not hold**: " in body
+    assert "\n- ❌ tests\n" in body  # what was seen, not the claim that it denies
+    assert "**does not hold**" not in body
     assert "**unknown**: the base's own tests pass" in body
 
 

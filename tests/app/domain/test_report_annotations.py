@@ -70,3 +70,21 @@ def test_they_are_bounded_and_each_is_said_once() -> None:
         Annotation("a.py", 1, "failure", "tests: t", "It failed without a word."),
     )
     assert remarks(replace(passed(), contract=None), Facts()) == ()
+
+
+def test_the_base_s_own_tests_that_fail_stand_on_the_file_that_took_their_place() -> None:
+    here = Failure(TEST, "AssertionError", "assert 9 == 6", "tests/test_calc.py", 9)
+    gone = Failure("gone", "E", "m", "tests/test_gone.py", 3)
+    back = result("e5" * 20, Standing.FAILED, Comparison(newly_failing=(TEST,)))
+    run = replace(passed(), restored=(replace(back, failures=(here, gone)),))
+    deltas = (
+        Delta("tests/test_calc.py", 0o100644, 0o100644, 1, 1),
+        Delta("tests/test_gone.py", 0o100644, 0, 0, 9),
+    )
+    first = remarks(run, replace(facts(), deltas=deltas))[0]
+    assert (first.path, first.line, first.level) == ("tests/test_calc.py", 1, "failure")
+    assert first.title == f"tests, as the base has it: {TEST}"
+    assert first.message.startswith("The base's own version of this test fails on the change.\n")
+    assert [one.path for one in remarks(run, replace(facts(), deltas=deltas))].count(
+        "tests/test_gone.py"
+    ) == 0

@@ -62,7 +62,13 @@ def test_a_wait_says_for_what_and_until_when() -> None:
     shown = status(replace(admitted(), wait=wait), 0, "")
     assert "**Waiting in prepare**" in shown
     assert "⏸️ `waiting-model`: the provider is overloaded" in shown
-    assert "by 2026-12-01 00:00:00 UTC at the latest" in shown
+    assert "overloaded. It goes on by 2026-12-01 00:00:00 UTC at the latest" in shown
+
+
+def test_a_wait_for_a_person_says_when_it_ends() -> None:
+    wait = Wait(Waiting.PLAN, 1_796_083_200_000, "a person has to approve the plan")
+    shown = status(replace(admitted(), wait=wait), 0, "")
+    assert "approve the plan. Without that it ends at 2026-12-01 00:00:00 UTC;" in shown
 
 
 @pytest.mark.parametrize(

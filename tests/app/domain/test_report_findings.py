@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from app.domain import report, witness
 from app.domain.check import Comparison
+from app.domain.claims import CRITERIA, NO_LEAK, NOT_RUN, RED_GREEN, TOUCHED
 from app.domain.contract import Criterion
 from app.domain.criteria import Support
-from app.domain.edit import Delta
+from app.domain.edit import FILE, Delta
 from app.domain.evidence import Finding, Holds
 from app.domain.repo_config import RepoConfig
-from app.domain.report import attached_in, check_output, pull_body, statements_in
+from app.domain.report import attached_in, check_output, page, pull_body, statements_in
 from app.domain.report_facts import ATTACHED, OUTPUT_CAP, Facts
-from app.domain.report_parts import CRITERIA, OPEN_FILES, RED_GREEN, TOUCHED
+from app.domain.report_parts import OPEN_FILES
 from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
 from app.domain.state import Kind
@@ -43,10 +44,13 @@ def test_the_claims_that_have_a_place_are_the_gate_s_own() -> None:
         touched=("`conftest.py` is changed.",),
         red=witness.RedGreen(shown=(TEST,)),
         criteria=passed().contract.criteria,  # type: ignore[union-attr]
+        secrets=("A secret is in the change: `a.py`.",),
+        unrun=("Sentinels: not run.",),
     )
     support = Support((TEST,), (TEST,), ("tests",), True)
     claims = {one.claim for one in (*witness.touched(seen), *witness.looks(seen, support))}
-    assert claims == {TOUCHED, RED_GREEN, CRITERIA}
+    assert claims == {TOUCHED, RED_GREEN, CRITERIA, NOT_RUN}
+    assert [part.claim for one in witness.secret(seen) for part in one.parts] == [NO_LEAK]
 
 
 def test_a_touched_referee_and_a_shown_fix_stand_on_the_first_screen() -> None:
@@ -86,7 +90,8 @@ def test_advice_is_told_apart_from_what_the_verdict_rests_on() -> None:
     )
     look = pull_body(run, facts()).partition("## Look at this first")[2].partition("## ")[0]
     assert "⚠️ **Look at: lines that could decide:** `a.py` line 3." in look
-    assert "❌ **does not hold**: `tests` passed — No." in look
+    assert "- ❌ No.\n" in look
+    assert "`tests` passed" not in look  # which did not pass
 
 
 def test_flaky_tests_and_subsets_are_named() -> None:
@@ -158,3 +163,43 @@ def test_a_signature_that_the_base_s_line_cannot_verify_is_said() -> None:
     right = replace(facts(), key=key_of_line(line))
     assert "signed by another key" not in pull_body(named, right)
     assert "signed by another key" not in pull_body(run, facts())
+
+
+def test_a_passed_verdict_says_how_much_there_is_to_look_at() -> None:
+    assert "speaks against it.\n" in first_screen(judged())
+    odd = tuple(Finding(f"Look at: {word}", Holds.UNKNOWN, ("x",)) for word in ("this", "that"))
+    assert "; **2 points to look at below**.\n" in first_screen(judged(*odd))
+    bare = Finding(CRITERIA, Holds.UNKNOWN, parts=(Finding("a", Holds.UNKNOWN, ("none",)),))
+    screen = first_screen(judged(odd[0], bare))
+    assert "; **1 point to look at below, 1 criterion without evidence**.\n" in screen
+
+
+def test_a_secret_is_named_at_the_top_with_what_to_do() -> None:
+    said = "A secret is in the change: `a.py` adds what looks like one (GitHub token)."
+    leaf = Finding(NO_LEAK, Holds.UNKNOWN, (said,))
+    run = judged(Finding("It can be shown", Holds.UNKNOWN, parts=(leaf,)))
+    screen = first_screen(run)
+    assert f"🔑 **{said}** If it is a real one: revoke it" in screen
+    assert screen.index("🔑") < screen.index("| check |")
+    assert pull_body(run, facts()).count(said) == 1  # it is the wall besides, where it is one
+
+
+def test_what_touched_the_referee_is_not_told_twice() -> None:
+    few = judged(Finding(TOUCHED, Holds.UNKNOWN, ("`tests/test_calc.py` (test) is changed.",)))
+    deltas = (Delta("tests/test_calc.py", FILE, FILE, 1, 1),)
+    body = pull_body(few, replace(facts(), deltas=deltas))
+    assert body.count("Touched the referee") == 1
+    assert "it changes tests" not in body
+    assert "Nothing stands out to the rules beside what stands at the top." in body
+    many = judged(Finding(TOUCHED, Holds.UNKNOWN, tuple(f"`t{n}.py` changed." for n in range(9))))
+    look = pull_body(many, facts()).partition("## Look at this first")[2].partition("## ")[0]
+    assert "- ⚠️ **Touched the referee:**\n  - `t0.py` changed.\n  - `t1.py` changed.\n" in look
+
+
+def test_passes_that_were_not_run_are_named_with_the_reason() -> None:
+    run = judged(Finding(NOT_RUN, Holds.UNKNOWN, ("Sentinels: not run, `tests` failed.",)))
+    body = pull_body(run, facts())
+    done = body.partition("## What was not done")[2].partition("\n## ")[0]
+    assert "Beside the checks:\n\n- Sentinels: not run, `tests` failed.\n" in done
+    assert body.count("Sentinels: not run") == 1  # no point to look at
+    assert "Sentinels: not run" in page(run, facts())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.text import clean, printable, reveal
+from app.domain.text import clean, named, printable, reveal
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 FLAG = "\U0001f3f3\ufe0f\u200d\U0001f308"
@@ -123,3 +123,9 @@ def test_hostile_text_costs_time_in_proportion(piece: str) -> None:
 
     took(1_000)
     assert took(400_000) < 60 * max(took(20_000), 0.005)  # 20 times the text; squared would be 400
+
+
+def test_a_name_is_one_line_and_hides_nothing() -> None:
+    assert named("od\nd na\tme.py") == "od\\nd na\\tme.py"
+    assert named("a\u2028b\u00a0c\x0bd\u202e") == "a<U+2028>b<U+00A0>c<U+000B>d<U+202E>"
+    assert named("plain name.py") == "plain name.py"

@@ -441,6 +441,9 @@ def test_a_nudge_names_the_branch_and_the_repositories_that_went() -> None:
     closed = {k: v for k, v in INLINE.items() if k != "comment"} | {"action": "closed"}
     event = event_of("pull_request", closed, lambda: "d" * 64)
     assert isinstance(event, Event) and event.branch == "agent/issue-7-abc"
+    other = but(closed, "pull_request", head={"ref": "topic", "sha": "e" * 40})
+    event = event_of("pull_request", {**other, "action": "opened"}, lambda: "d" * 64)
+    assert isinstance(event, Event) and (event.branch, event.head) == ("topic", "e" * 40)
     narrowed = {"action": "removed", "installation": {"id": 5}, "repositories_removed": [{"id": 8}]}
     event = event_of("installation_repositories", narrowed, lambda: "d" * 64)
     assert isinstance(event, Event) and event.repositories == (8,)

@@ -335,10 +335,17 @@ class Control:
         return int(self.act("set_status", **told))
 
     def add_check_run(
-        self, repo: str, app: str, sha: str, name: str, conclusion: str | None = None
+        self,
+        repo: str,
+        app: str,
+        sha: str,
+        name: str,
+        conclusion: str | None = None,
+        output: Json | None = None,
     ) -> int:
+        """`output` is {title, summary, text, annotations}, as an app gives it."""
         told = {"repo": repo, "app": app, "sha": sha, "name": name, "conclusion": conclusion}
-        return int(self.act("add_check_run", **told))
+        return int(self.act("add_check_run", **told, output=output))
 
     def press(self, repo: str, check_run: int, user: str, action: str | None = None) -> None:
         """Re-run a check run, or press one of its buttons."""
@@ -385,6 +392,10 @@ class Control:
         shown: list[Json] = self.act("log", since=since)
         return shown
 
+    def keep_answers(self) -> None:
+        """From now on every line of the log has `answer` too, until the next reset."""
+        self.act("keep_answers")
+
     def clear_log(self) -> None:
         self.act("clear_log")
 
@@ -396,9 +407,10 @@ class Control:
     def expire_tokens(self) -> int:
         return int(self.act("expire_tokens"))
 
-    def deliveries(self) -> list[Json]:
-        """Every webhook with event, action, guid, status_code, payload (text), oldest first."""
-        shown: list[Json] = self.act("deliveries")
+    def deliveries(self, since: int = 0) -> list[Json]:
+        """Every webhook but the first `since`, with event, action, guid, status_code, payload
+        (text), oldest first."""
+        shown: list[Json] = self.act("deliveries", since=since)
         return shown
 
     def wait_delivered(self, seconds: float = PATIENCE) -> None:

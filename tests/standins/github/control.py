@@ -78,17 +78,22 @@ def log(world: World, *, since: int = 0) -> list[Json]:
     return world.log[since:]
 
 
+def keep_answers(world: World, *, keep: bool = True) -> None:
+    """From now on the log holds what was answered too."""
+    world.keep_answers = keep
+
+
 def clear_log(world: World) -> None:
     world.log.clear()
     world.used.clear()  # a new hour, as far as the primary limit counts
 
 
-def deliveries(world: World) -> list[Json]:
-    """Every delivery with its payload as text, waiting ones too, oldest first."""
+def deliveries(world: World, since: int = 0) -> list[Json]:
+    """Every delivery but the first `since`, payload as text, waiting ones too, oldest first."""
     return [
         delivery_item(one)
         | {"app": one.app.slug, "payload": one.payload.decode(), "queued_at": stamp(one.queued_at)}
-        for one in world.deliveries
+        for one in world.deliveries[since:]
     ]
 
 
@@ -125,6 +130,7 @@ def reset(world: World) -> None:
         shutil.rmtree(repo.store.path, ignore_errors=True)
     for name in ("apps", "accounts", "installations", "tokens", "repos", "lag", "used", "former"):
         getattr(world, name).clear()
+    world.keep_answers = False
     for name in ("deliveries", "waiting", "log", "faults"):
         getattr(world, name).clear()
 
@@ -139,6 +145,7 @@ HERE: dict[str, Act] = {
         expire_tokens,
         faults,
         idle,
+        keep_answers,
         log,
         reset,
         tokens,

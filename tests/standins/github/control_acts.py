@@ -271,10 +271,17 @@ def set_status(
 
 
 def add_check_run(
-    world: World, *, repo: str, app: str, sha: str, name: str, conclusion: str | None = None
+    world: World,
+    *,
+    repo: str,
+    app: str,
+    sha: str,
+    name: str,
+    conclusion: str | None = None,
+    output: Json | None = None,
 ) -> int:
     """A check run of some app, another CI say."""
-    told = {"name": name, "head_sha": sha, "conclusion": conclusion}
+    told = {"name": name, "head_sha": sha, "conclusion": conclusion, "output": output}
     found = world.named(repo)
     made = check_acts.create_run(world, found, world.app(app), check_acts.checked(told))
     return made.id

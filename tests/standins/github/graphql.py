@@ -179,7 +179,7 @@ def endpoint(world: World) -> Endpoint:
             answer = run(call)
         except Refusal as refusal:
             answer = Answer(refusal.status, refusal.body(), refusal.headers)
-        note(call, request, answer.status)
+        note(call, request, answer)
         return packed(call, answer)
 
     return handle

@@ -44,6 +44,8 @@ class World:
     bell: asyncio.Event = field(default_factory=asyncio.Event)
     carrying: int = 0
     log: list[Json] = field(default_factory=list)
+    keep_answers: bool = False
+    """Whether the log holds what was answered too."""
     faults: list[Fault] = field(default_factory=list)
     lag: dict[str, int] = field(default_factory=dict)
     manifests: dict[str, Json] = field(default_factory=dict)

@@ -185,6 +185,17 @@ def test_a_check_that_did_not_run_on_the_tree_is_null_and_no_pass() -> None:
     assert json.loads(statement.build(bare, COMMIT))["predicate"]["checks"] == []
 
 
+def test_what_the_base_s_own_tests_said_is_signed_where_they_were_run() -> None:
+    back = result("e5" * 20, Standing.FAILED)
+    run = replace(passed(), restored=(back,))
+    (one,) = json.loads(statement.build(run, COMMIT))["predicate"]["checks"]
+    assert one["after"]["standing"] == "passed"
+    assert (one["baseTests"]["standing"], one["baseTests"]["exitCode"]) == ("failed", 1)
+    assert one["baseTests"]["failed"]["ids"] == [TEST]
+    (one,) = json.loads(statement.build(passed(), COMMIT))["predicate"]["checks"]
+    assert "baseTests" not in one
+
+
 def test_long_lists_become_a_count_a_digest_and_some_ids() -> None:
     after = result(TREE, Standing.FAILED)
     failures = tuple(replace(after.failures[0], test=f"t{n:04}\ud800") for n in range(999))

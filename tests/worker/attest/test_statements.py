@@ -65,6 +65,7 @@ def huge() -> Run:
         snapshot=Snapshot(BASE_TREE, IMAGE, PROFILE, checks, ("assumed " * 200,) * 50),
         baseline=tuple(of(one, BASE_TREE) for one in checks),
         attempts=(attempt,) * 6,
+        restored=tuple(of(one, TREE) for one in checks),
         verdict=Verdict(TREE, BASE, Result.FAILED, "wall " * 5_000, findings),
     )
 

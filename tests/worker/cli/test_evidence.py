@@ -64,6 +64,15 @@ def test_the_page_of_a_run_stands_beside_its_bundle(
     assert path.read_text().startswith("<!doctype html>")
 
 
+def test_a_place_that_cannot_be_written_is_one_sentence(
+    redis: Redis, door: settings.Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published(redis)
+    for words in ([str(tmp_path)], [str(tmp_path / "b.json"), "--page", str(tmp_path)]):
+        assert evidence.main(door, [RUN, *words]) == 2
+        assert f"{tmp_path} could not be written: Is a directory." in capsys.readouterr().out
+
+
 def test_a_journal_that_was_touched_is_named_and_nothing_is_written(
     redis: Redis, door: settings.Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

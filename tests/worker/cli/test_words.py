@@ -61,6 +61,17 @@ def test_status_says_until_when_a_run_waits(redis: Redis, redis_process: Server)
     assert "waiting-github" in flat and "11-30 22:25" in flat
 
 
+def test_status_shows_a_run_that_was_set_aside(redis: Redis, redis_process: Server) -> None:
+    ledger = Ledger(redis)
+    opened(ledger)
+    lease = ledger.claim("r1", "desk", 60_000)
+    assert lease is not None
+    over = replace(lease.run, state=State.COMPLETE, explained=True, untold="It killed three times.")
+    ledger.save(lease, over, release=True)
+    _, said = words(redis_process.url, "status")
+    assert "complete" in said and "set aside:" in said and "three times." in said
+
+
 def test_status_lists_runs_with_their_endings(redis: Redis, redis_process: Server) -> None:
     ledger = Ledger(redis)
     run_id = opened(ledger)

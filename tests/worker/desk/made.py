@@ -139,6 +139,7 @@ class Office:
     bots: frozenset[int] = frozenset()
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
     settings_of: Callable[[Run], Mapping[str, Any]] = lambda _run: {}
+    history: tuple[Run, ...] = ()
 
     def kit(self) -> DeskKit:
         return DeskKit(
@@ -159,6 +160,7 @@ class Office:
             bots=self.bots,
             over_cap=self.over_cap,
             settings_of=self.settings_of,
+            history=lambda _run: self.history,
         )
 
 

@@ -90,7 +90,8 @@ class Revising:
 
     def kit(self) -> DeskKit:
         def heard(key: str) -> int:
-            return int(key.rpartition(":")[2])
+            number = key.rpartition(":")[2]
+            return int(number) if number.isdecimal() else 0
 
         return replace(
             self.desk.kit(),

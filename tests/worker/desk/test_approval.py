@@ -21,7 +21,7 @@ from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, GitHubWriter, Vote
 from app.domain.record import Kept
-from app.domain.repo_config import Approval
+from app.domain.repo_config import Approval, RepoConfig
 from app.domain.revision import Revision, Scope
 from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
@@ -51,6 +51,7 @@ class Town:
     front: Front
     made: Office
     rows: Approvals
+    config: RepoConfig | None = None
     run: Run = field(init=False)
     approvals: ApprovalDesk = field(init=False)
 
@@ -70,7 +71,7 @@ class Town:
             rows=self.rows,
             weigh=self.front.hub.weigh,
             write=self.front.hub.write,
-            gates=GateLook(self.front.hub.reports, self.front.hub.write),
+            gates=GateLook(self.front.hub.reports, self.front.hub.write, self.front.ledger),
             config_of=config_of,
             owner=owner,
             owners=frozenset({"acme"}),
@@ -82,7 +83,9 @@ class Town:
         lease = ledger.claim(run_id, "test", 10_000)
         assert lease is not None
         base = self.hub.branches["main"]
-        run = ready(replace(lease.run, requester=Person(1, "alice")), base, FILES, hold, result)
+        run = ready(
+            replace(lease.run, requester=Person(1, "alice")), base, FILES, hold, result, self.config
+        )
         self.made.hold = hold
         done = replace(publish(self.made.kit())(run), explained=True)
         ledger.save(lease, done, release=True)
@@ -174,7 +177,8 @@ def test_who_asked_cannot_approve_unless_the_repository_says_so(town: Town) -> N
     solo = {**main, ".github/agent.yml": (0o100644, b"approval: solo\n")}
     town.hub.commit_files("main", solo)
     town.tell("push", branch="main", issue=0, pull=False)
-    assert town.says() == ("success", "Approved by alice")
+    assert town.says() == ("success", "Approved by alice (solo)")
+    assert "`approval: solo`" in town.checks()[0].summary
     town.hub.commit_files("main", {**main, ".github/agent.yml": (0o100644, b"approval: all\n")})
     town.tell("push", branch="main", issue=0, pull=False)
     assert town.says() == ("action_required", "Who may approve cannot be read")
@@ -319,6 +323,20 @@ def test_a_held_head_and_one_that_two_pull_requests_share_cannot_be_approved(tow
     town.hub.commits[view.head_sha] = replace(commit, message="x\n\nskip-checks: true\n")
     town.tell("pull_request.reopened")
     assert town.says() == ("action_required", "This head is held back from CI")
+
+
+@pytest.mark.parametrize(("shows", "taken_back"), [("the same", True), ("another", False)])
+def test_another_pull_request_on_the_approved_commit_takes_it_back_at_once(
+    town: Town, shows: str, taken_back: bool
+) -> None:
+    town.review("carol")
+    assert town.says() == GREEN
+    view = town.hub.pulls[2]
+    town.hub.pulls[9] = replace(view, number=9, head_ref="topic", base_ref="main")
+    head = view.head_sha if shows == "the same" else "e" * 40
+    town.tell("pull_request.opened", issue=9, branch="topic", head=head)
+    shared = ("action_required", "Another pull request has this head")
+    assert town.says() == (shared if taken_back else GREEN)
 
 
 def test_nothing_is_written_again_while_it_says_the_same(town: Town) -> None:
@@ -634,6 +652,7 @@ def test_who_asked_and_who_steered() -> None:
         replace(run, kind=Kind.EXPLAIN, requester=Person(9, "zed")),
         replace(run, requester=asked),
         replace(run, kind=Kind.VERIFY, requester=steered),
+        replace(run, kind=Kind.RECHECK, requester=Person(6, "pat")),  # the push itself is below
         replace(run, requester=Person(5, "dave")),
     ]
     known = Known(runs, lambda _key: None, lambda _run: (), (Person(6, "pat"),))

@@ -10,7 +10,7 @@ from redis import Redis
 
 from app.domain import plan_approval
 from app.domain.commands import TRIAGE, Word
-from app.domain.errors import HaltRecord, Reason, Unavailable, Waiting
+from app.domain.errors import Halt, HaltRecord, Reason, Unavailable, Waiting
 from app.domain.event import EventKind, Person, Repository
 from app.domain.evidence import Result, Verdict
 from app.domain.plan import Action, Plan, PlannedFile
@@ -22,6 +22,7 @@ from app.domain.state import Kind, State
 from tests.worker.desk.made import contract, office
 from tests.worker.desk.test_events import Front
 from worker.desk.events import handle_event
+from worker.desk.notices import UNMARKED
 from worker.store.caps import Caps
 from worker.store.ledger import Ledger
 
@@ -89,6 +90,18 @@ def test_a_refusal_is_answered_once_for_each_person(front: Front) -> None:
         say(front, "fix", "zed")
     say(front, "cancel", "dave")
     assert len(front.notes()) == 2
+    first = front.notes()[0]
+    say(front, "update", "zed")
+    assert front.notes()[0] == first and "/agent fix" in first  # not one more write
+
+
+def test_an_unknown_word_is_answered_once_for_each_person(front: Front) -> None:
+    for who in ("alice", "alice", "carol"):
+        say(front, "fxi", who)
+    say(front, "fxi", "zed")
+    mentioned = [note.split("@")[1].split()[0] for note in front.notes()]
+    assert mentioned == ["alice", "carol", "zed"]
+    assert "it needs triage access" in front.notes()[2]
 
 
 def test_a_login_that_belongs_to_somebody_else_by_now_may_nothing(front: Front) -> None:
@@ -133,6 +146,13 @@ def test_a_second_start_is_told_of_the_first(front: Front) -> None:
     say(front, "fix again")
     (note,) = front.notes()
     assert "at work already" in note
+
+
+def test_a_start_beside_a_waiting_plan_says_what_to_do(front: Front) -> None:
+    waits_for_approval(front)
+    say(front, "fix")
+    (note,) = front.notes()
+    assert "It is waiting (plan). Say `/agent approve`" in note and "`/agent cancel`" in note
 
 
 def test_cancel_asks_the_run_to_end_and_says_where_there_is_none(front: Front) -> None:
@@ -319,6 +339,15 @@ def asked_to_end(front: Front, run_id: str) -> bool:
     return row.cancelled
 
 
+def why_ended(front: Front, run_id: str) -> HaltRecord:
+    """What the worker that has the run is told at its next look."""
+    lease = front.ledger.claim(run_id, "test", 10_000)
+    assert lease is not None
+    with front.ledger.hold(lease, daily=1) as hold, pytest.raises(Halt) as halt:
+        hold.look()
+    return halt.value.record
+
+
 def test_a_nudge_alone_ends_nothing_what_is_true_now_does(front: Front) -> None:
     run_id = working(front)
     for told in ("issues.closed", "issues.deleted", "issues.transferred", "repository.archived"):
@@ -327,8 +356,9 @@ def test_a_nudge_alone_ends_nothing_what_is_true_now_does(front: Front) -> None:
     nudge(front, "installation.suspend", repository=Repository(0, "", ""), issue=0)
     assert not asked_to_end(front, run_id)
     front.hub.issues[1] = replace(front.hub.issues[1], state="closed")
-    nudge(front, "issues.closed")
+    nudge(front, "issues.closed", sender=Person(4, "carol"))
     assert asked_to_end(front, run_id)
+    assert why_ended(front, run_id).message == "The issue was closed by carol."
 
 
 def test_an_issue_that_is_gone_ends_its_run_and_no_other(front: Front) -> None:
@@ -354,6 +384,21 @@ def test_taking_off_agent_running_ends_a_run(front: Front) -> None:
     nudge(front, "issues.unlabeled", label="agent:fix")  # our own: the label was replaced
     assert not asked_to_end(front, run_id)
     nudge(front, "issues.unlabeled", label="Agent:Running")
+    assert asked_to_end(front, run_id)
+
+
+def test_the_desk_taking_off_agent_running_itself_ends_no_run(front: Front) -> None:
+    """A desk that dies after it, or waits for GitHub, is told of it while the run is in publish."""
+    run_id = working(front)
+    lease = front.ledger.claim(run_id, "desk-1", 60_000)
+    assert lease is not None
+    with front.ledger.hold(lease, daily=1) as hold:
+        hold.intend(UNMARKED, {"label": "agent:done"})
+    front.hub.issues[1] = replace(front.hub.issues[1], labels=("agent:done",))
+    nudge(front, "issues.unlabeled", label="agent:running")
+    assert not asked_to_end(front, run_id)
+    front.hub.issues[1] = replace(front.hub.issues[1], state="closed")
+    nudge(front, "issues.closed")
     assert asked_to_end(front, run_id)
 
 

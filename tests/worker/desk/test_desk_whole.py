@@ -220,4 +220,4 @@ def test_a_triage_person_s_label_is_refused_with_the_reason(whole: Whole) -> Non
     explain(made.kit())(halted)
     (body,) = whole.bodies("patchwarrant:ending:")
     assert "@bob" in body and "triage" in body and "refused-role" in body
-    assert whole.labels() == {"agent:failed", "bug"}
+    assert whole.labels() == {"bug"}

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.errors import Unavailable
 from tests.worker.local.world import AFTER, CONFIG, Scene, commit, git, scene
 from tests.worker.sandbox.running import Service, running
 from worker import settings
 from worker.attest import bundle
 from worker.attest.signing import Signer
 from worker.local import check, verify
+from worker.local.sandbox import sandbox
 
 __all__ = ["running"]
 pytestmark = pytest.mark.docker
@@ -53,6 +55,9 @@ def test_a_fix_passes_and_its_evidence_verifies_and_can_be_repeated(
     door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
     assert verify.main(door, again) == 0
     assert "✔ The checks, run again here, say the same" in said(capsys)
+    assert verify.main(door, [*again, "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["outcome"] == "verified" and "tests" in told.err
     assert git(made.place, "status", "--porcelain") == ""  # nothing is written into it
 
 
@@ -85,6 +90,12 @@ def test_the_base_s_configuration_and_tests_decide_not_the_head_s(
     words = said(capsys)
     assert "Touched the referee" in words
     assert "PASSED" not in words
+    own = words.partition("the base's own tests that fail on the change")[2]
+    assert own.startswith(" tests/test_calc.py::test_add tests/test_calc.py:5 AssertionError")
+    page = made.place.parent / "page.html"
+    assert run(running, "main..cheat", "--repo", str(made.place), "--page", str(page)) == 1
+    failing = page.read_text().partition("The base's own tests fail on this change:")[2]
+    assert "<code>tests/test_calc.py::test_add</code>" in failing.partition("<h2>")[0]
 
 
 def test_a_base_that_moved_on_is_compared_where_both_parted(
@@ -142,9 +153,13 @@ def test_no_repository_and_no_engine_are_said(
     door = settings.Door({"PATCHWARRANT_SANDBOX": str(tmp_path / "none")})
     assert check.main(door, ["--repo", str(tmp_path)]) == 2
     assert "is not inside a git repository" in said(capsys)
-    nowhere = {"PATCHWARRANT_SANDBOX": str(tmp_path / "none"), "DOCKER_HOST": "unix:///nowhere"}
-    assert check.main(settings.Door(nowhere), ["main..fix", "--repo", str(made.place)]) == 2
-    assert "The sandbox did not start" in said(capsys)
+    held = settings.LocalSettings(str(tmp_path / "none"), False, "", settings.Secret(""))
+    nowhere = {"DOCKER_HOST": "unix:///nowhere", "PATH": os.environ["PATH"]}
+    with (
+        pytest.raises(Unavailable, match="The sandbox did not start"),
+        sandbox(held, nowhere, lambda _words: None),
+    ):
+        pass
 
 
 def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(
@@ -174,7 +189,12 @@ def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(
     for said_there in (words, page.read_text(), html.read_text(), kept.read_text(), signed):
         assert "[redacted]" in said_there
         assert key not in said_there and token not in said_there
-    for told in ("U+202E", "outside the repository", "100644 → 100755", "a secret: AWS access"):
+    for told in (
+        "U+202E",
+        "outside the repository",
+        "100644 → 100755",
+        "looks like one (AWS access",
+    ):
         assert told in words and told in signed.encode().decode("unicode_escape", "replace"), told
     assert "it touches protected paths .github/workflows/ci.yml" in words
 
@@ -203,6 +223,20 @@ def test_an_environment_that_cannot_be_had_is_held_against_nobody(
     door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
     assert verify.main(door, [str(made.file), "--repo", str(made.place), "--rerun"]) == 2
     assert "They cannot be run here" in said(capsys)
+
+
+def test_a_program_that_is_not_there_is_named(
+    tmp_path: Path, running: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No verdict on the change: partial, exit code 1, the program by name and the cure."""
+    made = scene(tmp_path, "checks: [{name: tests, run: nosuchtool --all}]\n")
+    assert run(running, "main..fix", "--repo", str(made.place)) == 1
+    words = said(capsys)
+    assert (
+        words.count("the program `nosuchtool` is not there or cannot be run (exit code 127)") == 2
+    )
+    assert "`tests` could not run: the program `nosuchtool`" in words
+    assert "`setup: {packages: [NAME]}`" in words and "PARTIAL" in words
 
 
 def test_files_that_cannot_be_written_do_not_lose_the_verdict(

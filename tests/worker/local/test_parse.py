@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.check import PARSERS
 from worker import settings
 from worker.local.parse import main
 
@@ -73,10 +74,44 @@ def test_json_report_and_unknown_output(
     assert json.loads(out)["standing"] == "unavailable"
 
 
-def test_what_cannot_be_read_is_told(
+def test_what_cannot_be_read_is_told_in_one_sentence(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    missing = str(tree / "none.xml")
-    assert said(monkeypatch, capsys, "", "auto", "--exit", "0", "--junit", missing)[0] == 1
-    with pytest.raises(SystemExit):
-        main(settings.Door({}), ["nothing-like-it", "--exit", "0"])
+    monkeypatch.setattr("sys.stdin", Stdin(""))
+    for words, why in (
+        (["--junit", str(tree / "none.xml")], "There is no report"),
+        (["--junit", str(tree)], "is a folder, not a report"),
+        (["--root", str(tree / "none")], "is no folder: --root"),
+    ):
+        assert main(settings.Door({}), ["auto", "--exit", "0", *words]) == 2
+        said_there = capsys.readouterr().err
+        assert why in said_there and "Errno" not in said_there and said_there.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("pytset", "did you mean pytest?"), ("colour", "TOOL is one of")]
+)
+def test_a_tool_that_is_none_is_named_with_the_nearest(
+    name: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(settings.Door({}), [name, "--exit", "0"])
+    assert why in capsys.readouterr().err
+
+
+def test_help_says_formats_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(settings.Door({}), ["--help"])
+    words = capsys.readouterr().out
+    for name in ("auto", *PARSERS, "JUnit XML, TAP or SARIF", "< LOG", "examples", "Exit code: 0"):
+        assert name in words, name
+
+
+def test_a_failure_that_the_exit_code_tells_too_is_no_doubt(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Log and exit code agree: there is nothing to doubt; at exit 0 there is."""
+    for code, doubt in (("1", ""), ("0", "exit code and output disagree")):
+        words = ("pytest", "--json", "--exit", code, "--root", str(tree))
+        _, out = said(monkeypatch, capsys, LOG, *words)
+        assert json.loads(out)["doubt"] == doubt

@@ -140,7 +140,7 @@ def test_every_flipped_byte_of_the_marker_is_found(
         parts = line.group().removeprefix("<!-- patchwarrant:evidence:").split(":")
         parts[field] = f"{int(parts[field][0], 16) ^ 1:x}{parts[field][1:]}"
         published.body(body.replace(line.group(), f"<!-- patchwarrant:evidence:{':'.join(parts)}"))
-        assert published.verify("--bundle", str(published.bundle())) == 1
+        assert published.verify("--bundle", str(published.bundle())) == 2
         words = said(capsys)
         wanted = ("tree", "commit", "envelope", "bundle", "edited since")[field]
         assert f"Its marker names the {wanted}" in words or wanted in words
@@ -153,10 +153,10 @@ def test_an_edit_of_our_text_is_found_and_one_beside_it_is_not(
     published.body(f"A person's words first.\r\n\r\n{body}\n\nAnd last.\n")
     assert published.verify() == 0, said(capsys)
     published.body(body.replace("**Passed.**", "**Passed!**"))
-    assert published.verify() == 1
+    assert published.verify() == 2
     assert "Our part of it was edited since" in said(capsys)
     published.body("Nothing of it is left.")
-    assert published.verify() == 1
+    assert published.verify() == 2
     assert "Its evidence marker is missing" in said(capsys)
 
 
@@ -191,7 +191,7 @@ def test_evidence_of_another_branch_or_repository_does_not_hold(
     world = published.world
     world.standin.push(REPO, "alice", "release", {"NEWS.md": "Stricter\n"}, "Release")
     world.standin.rebase_pull(REPO, published.run.publication.pull, "alice", "release")
-    assert published.verify() == 1
+    assert published.verify() == 2
     assert "a change to 'main'; the pull request goes to 'release'" in said(capsys)
 
 
@@ -226,5 +226,5 @@ def test_a_touched_attachment_is_found(
             output = {key: shown[key] for key in ("title", "summary", "text")}
             path = f"/repos/{REPO}/check-runs/{check['id']}"
             assert client.patch(path, json={"output": output}).status_code == 200
-            assert published.verify() == 1
+            assert published.verify() == 2
     assert "names the run" in said(capsys)

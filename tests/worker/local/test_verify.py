@@ -29,8 +29,10 @@ from tests.worker.local.world import made as bundled
 from worker import settings
 from worker.attest.bundle import NotABundle
 from worker.attest.canonical import canonical
-from worker.attest.examine import Signed
+from worker.attest.examine import FRESH, PASSED, SIGNED, Signed
 from worker.local import evidence, table, trust, verify
+from worker.local.outcome import Outcome, code_of
+from worker.local.outcome import outcome as outcome_of
 from worker.local.repository import Repository
 from worker.local.rerun import again
 from worker.local.told import told
@@ -71,8 +73,10 @@ def test_a_key_file_is_the_trust_root_where_it_is_given(
 ) -> None:
     assert run(str(made.file), "--repo", str(made.place), "--key", made.key_file()) == 0
     capsys.readouterr()
-    assert run(str(made.file), "--repo", str(made.place), "--key", made.key_file(STRANGER)) == 1
-    assert "No signature of the envelope is by this key." in said(capsys)
+    assert run(str(made.file), "--repo", str(made.place), "--key", made.key_file(STRANGER)) == 2
+    words = said(capsys)
+    assert "No signature of the envelope is by this key." in words
+    assert "NOT verified: what is marked ✘ above does not hold" in words
 
 
 def test_a_file_alone_proves_nothing_about_a_repository(
@@ -97,7 +101,9 @@ def test_a_head_that_moved_makes_the_evidence_stale(
 ) -> None:
     commit(made.place, {"calc.py": AFTER + "\n"}, "One byte more")
     assert run(str(made.file), "--repo", str(made.place)) == 1
-    assert "Stale: the head is" in said(capsys)
+    words = said(capsys)
+    assert "Stale: the head is" in words
+    assert "Genuine: the evidence is what was signed. But it is about another commit" in words
 
 
 def test_a_failed_verdict_is_genuine_and_is_no_pass(
@@ -110,16 +116,88 @@ def test_a_failed_verdict_is_genuine_and_is_no_pass(
     words = said(capsys)
     assert "It is failed: the check `tests` failed" in words
     assert "✔ Both statements are signed" in words
+    assert "Genuine: the evidence is what was signed. But it says that the change did not" in words
+    assert "NOT verified" not in words
 
 
 def test_json_for_machines(made: Scene, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(str(made.file), "--repo", str(made.place), "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["code"] == 0
+    assert (told["code"], told["outcome"]) == (0, "verified")
     assert {one["standing"] for one in told["findings"]} == {"holds"}
     made.file.write_bytes(b"{")
-    assert run(str(made.file), "--json") == 1
-    assert "no JSON at byte" in json.loads(capsys.readouterr().out)["error"]
+    assert run(str(made.file), "--json") == 2
+    told = json.loads(capsys.readouterr().out)
+    assert (told["code"], told["outcome"]) == (2, "unusable")
+    assert "no JSON at byte" in told["error"] and "`patchwarrant evidence RUN" in told["error"]
+
+
+@pytest.mark.parametrize(
+    ("standings", "came", "code"),
+    [
+        ({}, Outcome.VERIFIED, 0),
+        ({FRESH: Holds.FAILS}, Outcome.STALE, 1),
+        ({PASSED: Holds.FAILS}, Outcome.NOT_PASSED, 1),
+        ({FRESH: Holds.FAILS, PASSED: Holds.FAILS}, Outcome.STALE, 1),
+        ({PASSED: Holds.FAILS, "tree": Holds.UNKNOWN}, Outcome.UNKNOWN, 2),
+        ({FRESH: Holds.UNKNOWN}, Outcome.UNKNOWN, 2),
+        ({PASSED: Holds.FAILS, "tree": Holds.FAILS}, Outcome.NOT_VERIFIED, 2),
+        ({"tree": Holds.FAILS, "head": Holds.UNKNOWN}, Outcome.NOT_VERIFIED, 2),
+        ({SIGNED: Holds.FAILS}, Outcome.UNSIGNED, 2),
+    ],
+)
+def test_doubt_weighs_more_than_not_knowing_and_that_more_than_a_verdict(
+    standings: dict[str, Holds], came: Outcome, code: int
+) -> None:
+    whole = {"tree": Holds.HOLDS, FRESH: Holds.HOLDS, PASSED: Holds.HOLDS, **standings}
+    found = outcome_of([Finding(claim, standing) for claim, standing in whole.items()])
+    assert (found, code_of(found)) == (came, code)
+
+
+def test_evidence_without_a_signature_is_said_to_be_that(
+    made: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `check` without --key leaves; the words say what makes it worth something."""
+
+    def bare(whole: dict[str, Any]) -> None:
+        for envelope in whole["envelopes"]:
+            envelope["signatures"] = []
+
+    made.file.write_bytes(touch(made.file.read_bytes(), bare))
+    for key in ([], ["--key", made.key_file()]):
+        assert run(str(made.file), "--repo", str(made.place), *key) == 2
+        words = said(capsys)
+        assert "NOT signed: nobody vouches for this evidence." in words
+        assert "`patchwarrant check --key FILE`" in words and "NOT verified" not in words
+
+
+@pytest.mark.parametrize("what", ["none.json", "."])
+def test_a_bundle_that_cannot_be_read_is_one_sentence(
+    made: Scene, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = made.place.parent / what
+    assert run(str(path), "--repo", str(made.place)) == 2
+    words = said(capsys)
+    assert str(path) in words and "Errno" not in words
+    assert "name a bundle's file" in words or "name the file in it" in words
+
+
+def test_a_repository_or_key_that_is_not_there_is_one_sentence(
+    made: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = str(made.place.parent / "nowhere")
+    assert run(str(made.file), "--repo", nowhere) == 2
+    assert "is not inside a git repository" in said(capsys)
+    for odd, why in ((nowhere, "There is no key"), (str(made.place), "is a folder, not a key")):
+        assert run(str(made.file), "--repo", str(made.place), "--key", odd) == 2
+        words = said(capsys)
+        assert why in words and "Errno" not in words
+
+
+def test_a_bundle_may_be_named_by_its_option(made: Scene) -> None:
+    assert run("--bundle", str(made.file), "--repo", str(made.place)) == 0
+    with pytest.raises(SystemExit, match="2"):
+        run(str(made.file), "--bundle", str(made.file))
 
 
 # -- who may be trusted ---------------------------------------------------------------------------
@@ -161,11 +239,11 @@ def outcome(data: bytes, made: Scene, repository: Repository) -> tuple[int, str]
     try:
         shown = evidence.of_file(made.file, repository, "")
     except NotABundle as wrong:
-        return 1, str(wrong)
+        return 2, str(wrong)
     root = trust.of_file(Path(made.key_file()))
     found, _ = verify.examined(shown, root)
     faults = [text for one in leaves(found) if one.standing is Holds.FAILS for text in one.exhibits]
-    return verify.exit_code(found), " ".join(faults)
+    return code_of(outcome_of(found)), " ".join(faults)
 
 
 def test_one_flipped_bit_anywhere_in_the_bundle_is_found_and_named(made: Scene) -> None:
@@ -176,7 +254,7 @@ def test_one_flipped_bit_anywhere_in_the_bundle_is_found_and_named(made: Scene) 
         touched = bytearray(good)
         touched[at] ^= 1 << random_bits.randrange(8)
         code, where = outcome(bytes(touched), made, repository)
-        assert code == 1, f"byte {at} may be {touched[at : at + 1]!r}"
+        assert code == 2, f"byte {at} may be {touched[at : at + 1]!r}"
         assert where, f"byte {at}: nobody said where"
 
 
@@ -215,7 +293,7 @@ def touch(data: bytes, change: Any) -> bytes:
 def test_every_part_says_itself_that_it_was_touched(made: Scene, change: Any, where: str) -> None:
     code, said_there = outcome(touch(made.file.read_bytes(), change), made, Repository(made.place))
     assert where in said_there
-    assert code == (1 if where else 0)
+    assert code == (2 if where else 0)
 
 
 def test_records_that_were_taken_out_are_said_to_be_missing(
@@ -245,7 +323,7 @@ def test_two_good_statements_about_different_things_are_no_pair(made: Scene) -> 
         made.file.read_bytes(), lambda b: b["envelopes"].__setitem__(1, other["envelopes"][1])
     )
     code, where = outcome(mixed, made, Repository(made.place))
-    assert code == 1 and "The evidence says PASSED, the test result FAILED." in where
+    assert code == 2 and "The evidence says PASSED, the test result FAILED." in where
 
 
 def test_another_tree_under_the_same_commit_is_found(made: Scene) -> None:
@@ -321,7 +399,7 @@ def test_evidence_under_the_rules_of_another_branch_does_not_hold(
     head = commit(made.place, {"calc.py": AFTER}, "Fix")
     made.file.write_bytes(looked(made.place, made.base, head))
     words = (str(made.file), "--repo", str(made.place), "--key", made.key_file())
-    assert run(*words) == 1
+    assert run(*words) == 2
     assert f"the head parted from refs/heads/main at {newer[:12]}" in said(capsys)
     assert run(*words, "--base", "release") == 0, said(capsys)
     assert run(*words, "--base", "nowhere") == 2
@@ -335,7 +413,7 @@ def test_what_ours_was_made_under_lies_in_the_history_of_the_branch(
     aside = commit(made.place, {"calc.py": BEFORE}, "Looser rules")
     head = commit(made.place, {"calc.py": AFTER}, "Fix")
     made.file.write_bytes(looked(made.place, aside, head, Kind.FIX))
-    assert run(str(made.file), "--repo", str(made.place), "--key", made.key_file()) == 1
+    assert run(str(made.file), "--repo", str(made.place), "--key", made.key_file()) == 2
     assert "is not in the history of refs/heads/main: other rules" in said(capsys)
 
 

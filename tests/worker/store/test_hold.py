@@ -12,6 +12,7 @@ import pytest
 from redis import Redis
 
 from app.domain import scripts
+from app.domain.cancelled import kept
 from app.domain.errors import Fenced, Halt, HaltRecord, IntegrityError, Reason, Unavailable
 from app.domain.state import State
 from tests.redis_server import Server
@@ -75,11 +76,14 @@ def test_a_cancel_is_noticed_within_seconds(redis: Redis) -> None:
     opened(ledger)
     with ledger.hold(claimed(ledger, lease_ms=60_000), daily=1) as hold:
         hold.look()
-        ledger.cancel("r1")
+        ledger.cancel("r1", kept("The issue was closed by mona.", "Open it."))
+        ledger.cancel("r1", kept("Something came later."))
         until(lambda: hold.heart.cancelled)
         with pytest.raises(Halt) as halt:
             hold.look()
-    assert halt.value.record.reason is Reason.CANCELLED
+    said = halt.value.record
+    assert (said.reason, said.message) == (Reason.CANCELLED, "The issue was closed by mona.")
+    assert said.next_step == "Open it."
 
 
 def test_a_run_claimed_after_its_cancel_ends_at_once(redis: Redis) -> None:

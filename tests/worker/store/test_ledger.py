@@ -10,9 +10,12 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
+from app.domain.budget import Limits
+from app.domain.contract import Contract, Request
 from app.domain.errors import Fenced, HaltRecord, IntegrityError, Missing, Reason, Waiting
 from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.record import SCHEMA, Kept
+from app.domain.repo_config import RepoConfig
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Role, Signal, State
 from tests.redis_server import Server
@@ -143,6 +146,31 @@ def test_after_an_end_without_a_pull_request_the_change_goes_on(ledger: Ledger) 
     assert (change.active, change.runs, change.branch) == ("r2", ("r1", "r2"), "agent/issue-7-r1")
 
 
+def contract(tail: str) -> Contract:
+    request = Request("t", "b", "d", 0, "hubot", "octocat", "")
+    return Contract(request, (), "main", "b" * 40, RepoConfig(), "", Limits(), tail=tail)
+
+
+def test_the_branch_is_called_as_the_contract_says_until_there_is_a_pull_request(
+    ledger: Ledger,
+) -> None:
+    def branch() -> str:
+        change = ledger.change("r1")
+        assert change is not None
+        return change.branch
+
+    opened(ledger, "r1")
+    lease = claimed(ledger, "r1")
+    run = replace(lease.run, contract=contract("add-is-wrong"))
+    lease = ledger.save(lease, run)
+    assert branch() == run.branch == "agent/issue-7-r1-add-is-wrong"
+    published = replace(run, publication=Publication(run.branch, "c" * 40, 12))
+    lease = ledger.save(lease, published)
+    late = replace(published, contract=contract("other"))
+    ledger.save(lease, late)
+    assert branch() == "agent/issue-7-r1-add-is-wrong"
+
+
 def test_an_open_pull_request_stops_new_runs_until_it_is_closed(ledger: Ledger) -> None:
     opened(ledger, "r1")
     lease = claimed(ledger, "r1")
@@ -201,7 +229,7 @@ def test_one_of_two_claimers_gets_the_run(ledger: Ledger) -> None:
 def test_a_run_that_is_not_there_cannot_be_claimed(ledger: Ledger) -> None:
     assert ledger.claim("r9", "w1", MINUTE) is None
     with pytest.raises(Missing):
-        ledger.wake("r9")
+        ledger.wake("r9", Role.DESK)
     assert not ledger.cancel("r9")
 
 
@@ -332,13 +360,13 @@ def test_wake_ups_that_nobody_answers_grow_rarer(ledger: Ledger) -> None:
     opened(ledger)
     pauses = []
     for count in range(1, 9):
-        assert ledger.wake("r1", again_ms=1000) == count
+        assert ledger.wake("r1", Role.DESK, again_ms=1000) == count
         row = ledger.row("r1")
         assert row is not None
         pauses.append(round((row.due - ledger.now()) / 1000))
     assert pauses == [1, 2, 4, 8, 16, 32, 32, 32]
     ledger.save(claimed(ledger, "r1"), a_run("r1"), release=True)
-    ledger.wake("r1", again_ms=1000)
+    ledger.wake("r1", Role.DESK, again_ms=1000)
     row = ledger.row("r1")
     assert row is not None and row.due - ledger.now() <= 1000 and row.wakes == 9
 
@@ -347,11 +375,11 @@ def test_a_wake_up_leaves_a_held_or_ended_run_alone(ledger: Ledger) -> None:
     opened(ledger)
     lease = claimed(ledger, "r1")
     before = ledger.row("r1")
-    ledger.wake("r1", again_ms=1)
+    ledger.wake("r1", Role.DESK, again_ms=1)
     after = ledger.row("r1")
     assert before is not None and after is not None and before.due == after.due
     ledger.save(lease, ended(lease.run), release=True)
-    ledger.wake("r1")
+    ledger.wake("r1", Role.DESK)
     assert ledger.runs_without_end() == []
 
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from app.domain.branch import BRANCH
 from app.domain.errors import ForbiddenCall, Unavailable, Uncertain
 from app.domain.permissions import CALLS, PHASES, Call, Phase
 from app.domain.ports import Token
@@ -24,7 +25,6 @@ SETTLE_WAITS = (0.5, 1.0, 2.0, 2.0)  # a read right after our own write may stil
 PAGE = 100
 PAGES_CAP = 50
 
-BRANCH = re.compile(r"agent/issue-[1-9][0-9]{0,9}-[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SHA = re.compile(r"[0-9a-f]{40}")
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")

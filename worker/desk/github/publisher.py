@@ -11,6 +11,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from app.domain.branch import BRANCH
 from app.domain.edit import EXECUTABLE, FILE, LINK
 from app.domain.errors import (
     Exists,
@@ -24,7 +25,7 @@ from app.domain.ports import CommitView, FileWrite, PullView
 from app.domain.redact import Redactor
 from app.domain.report_annotations import Annotation
 from worker.desk.github import answers
-from worker.desk.github.http import BRANCH, Client
+from worker.desk.github.http import Client
 from worker.desk.github.reader import blob_id
 
 T = TypeVar("T")
@@ -248,9 +249,12 @@ class Publisher:
                 break  # GitHub took them without counting: better too few than without end
         return check_run
 
-    def comment(self, issue: int, body: str, marker: str, known: int = 0) -> int:
+    def comment(
+        self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False
+    ) -> int:
         """One comment with `marker` on an issue: the known one, else the one that carries the
-        marker, is edited; else it is created. A locked issue is a `Refused`."""
+        marker, is edited, or left as it is with `keep`; else it is created. A locked issue is a
+        `Refused`."""
         body = self._redact(body)
         if marker not in body:
             raise ForbiddenCall("A comment without its marker could not be found again")
@@ -267,7 +271,7 @@ class Publisher:
             )
             return answers.number(made, "id") if isinstance(made, dict) else _first(made)
         number, text = found
-        return number if text == body else self._edited(number, body)
+        return number if keep or text == body else self._edited(number, body)
 
     def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
         """One reply with `marker` in a thread; one that is there already is found by it."""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from app.domain.event import Person
-from app.domain.ports import CheckView, Compared, PullView, Report, Vote, WeighedCommit
+from app.domain.ports import (
+    CheckView,
+    Compared,
+    FailedReport,
+    PullView,
+    Report,
+    Vote,
+    WeighedCommit,
+)
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 from worker.desk.github.reader import Reader
 
 STATES = {"success": "success", "pending": ""}  # of commit statuses; all else is a failure
+GREEN = frozenset({"success", "neutral", "skipped"})
+LOOKED_INTO = 10  # failed check runs whose annotations are read
+ANNOTATIONS = 30  # of one
 FILES = 300  # that GitHub names in a comparison; a longer list is cut without a word
 
 
@@ -107,6 +119,39 @@ class Weigher(Reader):
         ]
         return tuple(found)
 
+    def failed(self, commit: str, names: Collection[str]) -> tuple[FailedReport, ...]:
+        """What those of the reports say that have one of these names and are red."""
+        runs = self._client.pages("check_runs", {}, "check_runs", sha=commit)
+        red = [
+            one
+            for one in runs
+            if answers.part(one, "name") in names and _red(_said(one)) and not self._made(one)
+        ]
+        found = [self._failed_run(one) for one in red[:LOOKED_INTO]]
+        for one in self._client.pages("commit_status", {}, "statuses", sha=commit):
+            state = STATES.get(answers.text(one, "state"), "failure")
+            if answers.part(one, "context") in names and _red(state):
+                words = str(answers.part(one, "description") or "")
+                found.append(FailedReport(answers.text(one, "context"), state, words))
+        return tuple(found)
+
+    def _failed_run(self, one: Any) -> FailedReport:
+        """A check run with its output and its first page of annotations."""
+        shown = [str(answers.part(one, "output", part) or "") for part in ("summary", "text")]
+        notes: tuple[str, ...] = ()
+        if answers.part(one, "output", "annotations_count"):
+            ask = {"per_page": ANNOTATIONS, "page": 1}
+            number = answers.number(one, "id")
+            data = self._client.call("annotations", ask=ask, check_run=number).data
+            notes = tuple(map(_note, data if isinstance(data, list) else ()))
+        return FailedReport(
+            name=answers.text(one, "name"),
+            conclusion=_said(one),
+            title=str(answers.part(one, "output", "title") or ""),
+            text="\n\n".join(part for part in shown if part),
+            notes=notes,
+        )
+
     def pulls_with(self, commit: str) -> tuple[PullView, ...]:
         """The pull requests that hold a commit."""
         return tuple(
@@ -122,6 +167,18 @@ def _said(run: Any) -> str:
     """The conclusion of a check run, "" while it has none."""
     done = answers.text(run, "status") == "completed"
     return str(answers.part(run, "conclusion") or "failure") if done else ""
+
+
+def _red(conclusion: str) -> bool:
+    return bool(conclusion) and conclusion not in GREEN
+
+
+def _note(data: Any) -> str:
+    """`path:line: words` of one annotation."""
+    place = f"{answers.part(data, 'path') or '?'}:{answers.part(data, 'start_line') or '?'}"
+    title = str(answers.part(data, "title") or "")
+    message = str(answers.part(data, "message") or "")
+    return f"{place}: {title + ': ' if title else ''}{message}"
 
 
 def _account(data: Any) -> Person | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from app.domain.branch import tail_of
 from app.domain.commands import Word
 from app.domain.contract import Contract, Request
 from app.domain.errors import Halt, Missing, Park, Reason, Waiting
@@ -70,10 +71,22 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
         if run.kind is not Kind.EXPLAIN:  # it signs nothing
             settings_seen(kit, run)
         asks = run.word == Word.PLAN or config.plan_approval or large
-        contract = Contract(request, criteria, branch, commit, config, source, limits, asks)
+        contract = Contract(
+            request, criteria, branch, commit, config, source, limits, asks,
+            tail=_tail(kit, run, request, config),
+        )  # fmt: skip
         return replace(run, contract=contract).moved(Signal.DONE)
 
     return guarded(stage)
+
+
+def _tail(kit: DeskKit, run: Run, request: Request, config: RepoConfig) -> str:
+    """The tail of the branch's name. One Change has one branch: what its first contract settled
+    stays, whatever title or configuration say by now."""
+    for earlier in kit.history(run):
+        if earlier.id != run.id and earlier.kind is Kind.FIX and earlier.contract is not None:
+            return earlier.contract.tail
+    return tail_of(config.pull_request.branch, request.title) if run.kind is Kind.FIX else ""
 
 
 def _request(kit: DeskKit, run: Run, reader: GitHubReader, event: Event) -> Request:

@@ -20,8 +20,8 @@ from worker.desk.after import told_on_pull
 from worker.desk.evidence import facts_of
 from worker.desk.faults import guarded
 from worker.desk.intents import once
-from worker.desk.kit import DeskKit, label_of
-from worker.desk.notices import ending_marker, relabel, sticky, tolerant
+from worker.desk.kit import FIX_LABEL, DeskKit, label_of
+from worker.desk.notices import ending_marker, refusal_marker, relabel, sticky, tolerant
 
 # Endings whose work must not be shown to anybody, whatever `on_stop` says.
 NEVER_SHOWN = frozenset({Reason.SECRET_FOUND, Reason.INTEGRITY})
@@ -52,6 +52,8 @@ def explain(kit: DeskKit) -> Callable[[Run], Run]:
             run = _revision(kit, run)
         elif run.kind in FOLLOWING:
             run = told_on_pull(kit, run)
+        elif _turned_away(run):
+            _refuse(kit, run)
         elif not _told_by_its_draft(run):
             labels = _labels(kit, run)
             with kit.write(run, Phase.STATUS) as writer:
@@ -91,6 +93,38 @@ def _reply(kit: DeskKit, run: Run, writer: GitHubWriter, thread: Thread, words: 
         lambda: {"comment": writer.reply(pull, thread.comment, words, marker)},
         lambda: None,  # the writer itself looks for the marker first
     )
+
+
+def _turned_away(run: Run) -> bool:
+    """Whether it ended at the door: its person may start nothing here."""
+    refused = run.halt is not None and run.halt.reason is Reason.REFUSED_ROLE
+    return refused and run.contract is None and not run.status_comment
+
+
+def _refuse(kit: DeskKit, run: Run) -> None:
+    """One answer for each person and issue, and the trigger's label comes off. Whoever may start
+    nothing shows nothing else on the issue, and uses up nobody else's runs of the hour."""
+    kit.uncount(run)
+    labels = _labels(kit, run)
+    marker = refusal_marker(run.issue, run.requester.id)
+    body = f"{marker}\n{report.ending(run)}"
+    with kit.write(run, Phase.STATUS) as writer:
+        tolerant(
+            kit.hold,
+            lambda: once(
+                kit.hold,
+                "ending",
+                {"on": run.issue},
+                lambda: {"comment": writer.comment(run.issue, body, marker, keep=True)},
+                lambda: None,  # the writer itself looks for the marker first
+            ),
+        )
+        tolerant(kit.hold, lambda: relabel(kit, writer, run, _trigger(labels), ""))
+
+
+def _trigger(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Of an issue's labels the one that asked: another run's labels are not this one's."""
+    return tuple(one for one in labels if one.casefold() == FIX_LABEL)
 
 
 def _told_by_its_draft(run: Run) -> bool:

@@ -18,7 +18,7 @@ from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubWriter, PullView
 from app.domain.pull_request_config import TEMPLATES
-from app.domain.run import Publication, Run, branch_name
+from app.domain.run import Publication, Run
 from app.domain.state import Signal
 from worker.desk.authority import require_repository, require_role
 from worker.desk.content import change_set, require_base, wanted_as_draft
@@ -65,7 +65,7 @@ def publish(kit: DeskKit) -> Callable[[Run], Run]:
 def _certified(run: Run) -> _Work:
     """The run's parts; `IntegrityError` unless a verdict was recorded on that very tree."""
     contract, candidate, verdict = certified(run)
-    return _Work(run, contract, candidate, verdict, branch_name(run.issue, run.change))
+    return _Work(run, contract, candidate, verdict, run.branch)
 
 
 def _still_allowed(kit: DeskKit, work: _Work, *, begun: bool) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from app.domain.ci_repair import TOLD as RED
+from app.domain.ci_repair import head_of
 from app.domain.contract import Contract, Criterion, Request
 from app.domain.contributors import by_people
 from app.domain.errors import Halt, Missing, Reason
@@ -39,7 +41,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
 
     def stage(run: Run) -> Run:
         by_our_rules(kit, run)
-        event_of(kit, run)
+        trigger = event_of(kit, run)
         earlier = [one for one in kit.history(run) if one.id != run.id]
         last = _last(earlier)
         with kit.read(run) as reader:
@@ -50,6 +52,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))
             head = _head(run, reader)
+            _same_head(trigger, head)
             events = _allowed(kit, run, reader, earlier, last.config.roles)
             threads = _threads(reader, view.number, events)
             files = reader.pull_files(view.number)
@@ -125,6 +128,17 @@ def _head(run: Run, reader: GitHubReader) -> str:
         return reader.branch(run.publication.branch)
     except Missing as gone:
         raise _none("its branch is not there any more") from gone
+
+
+def _same_head(trigger: Event, head: str) -> None:
+    """What CI said is about one head; a commit that people pushed since is theirs to repair."""
+    if trigger.told == RED and head != head_of(trigger):
+        raise Halt(
+            Reason.HEAD_MOVED,
+            f"The head moved to {head[:12]} before the repair of red CI began; what CI said is "
+            "about another commit, so nothing was done.",
+            AGAIN,
+        )
 
 
 def _allowed(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.domain import report
+from app.domain import cancelled, report
 from app.domain.contributors import by_people
 from app.domain.errors import Halt, Missing, Park, Reason, Waiting
 from app.domain.evidence import Result
@@ -30,6 +30,7 @@ from worker.desk.notices import relabel, sticky, tolerant
 
 MOST_MOVES = 3  # times that the edits are judged again on a head that moved
 FOLLOWS = 5.0  # seconds
+LOST = "Bring it back, then say `/agent revise` once more."
 
 
 def renew(kit: DeskKit) -> Callable[[Run], Run]:
@@ -68,20 +69,21 @@ def _still_allowed(kit: DeskKit, run: Run) -> tuple[tuple[str, ...], str]:
             view = reader.pull(run.publication.pull)
             head = reader.branch(run.publication.branch)
         except Missing as gone:
-            raise _unwanted("or its branch is not there any more") from gone
+            raise _unwanted("or its branch is not there any more", LOST) from gone
         if view.state != "open" and not begun(kit, run):
-            raise _unwanted(f"is {'merged' if view.merged else view.state}")
+            then = cancelled.OVER if view.merged else cancelled.REOPEN
+            raise _unwanted(f"is {'merged' if view.merged else view.state}", then)
         try:
             return reader.issue(run.issue).labels, head
         except Missing:
             return (), head
 
 
-def _unwanted(why: str) -> Halt:
+def _unwanted(why: str, then: str) -> Halt:
     return Halt(
         Reason.CANCELLED,
         f"The pull request {why}, so nothing more was pushed.",
-        "Label the issue `agent:fix` for a new one.",
+        then,
     )
 
 

@@ -25,8 +25,8 @@ class Heard:
     """Claims of untrusted code, all of them.
 
     `cases` is None unless every test is named. `doubt` is why an exit code of 0 is no pass, "" for
-    none. `by` says what was understood: `report`, the tools' names, or "" (unparsed: the exit code
-    alone decides).
+    none and for every other exit code. `by` says what was understood: `report`, the tools' names,
+    or "" (unparsed: the exit code alone decides).
     """
 
     cases: tuple[Case, ...] | None
@@ -42,6 +42,11 @@ def hear(check: Check, outcome: Outcome, paths: frozenset[str], source: Source) 
     A configured report that cannot be read is not replaced by the output's words: those only say
     what failed. `paths` are the tree's files, `source` gives one of them.
     """
+    heard = _heard(check, outcome, paths, source)
+    return heard if outcome.exit_code == 0 else replace(heard, doubt="")
+
+
+def _heard(check: Check, outcome: Outcome, paths: frozenset[str], source: Source) -> Heard:
     if check.report and outcome.report:
         report = _report(check, outcome.report, paths, source)
         if report is not None and len(packed(report.cases or ())) <= BLOB_CAP:

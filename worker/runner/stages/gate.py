@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from app.domain.edit import Delta
 from app.domain.errors import Halt, Reason
-from app.domain.evidence import unsecret
+from app.domain.evidence import readable
 from app.domain.gate import NO_PLAN, Exhibits, judge
 from app.domain.policy import Rules, never, rules_of
 from app.domain.record import BLOB_CAP, Kept
@@ -80,8 +80,9 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
             told_since(kit, run, snapshot, candidate, own)
         pushes = run.kind not in (Kind.VERIFY, Kind.RECHECK)  # a commit of ours
         ci = started(kit, run, contract, candidate.tree, deltas) if pushes else None
-        verdict = unsecret(verdict)
-        return replace(charged(run, ms), verdict=verdict, ci=ci).moved(Signal.DONE)
+        verdict, restored = readable(verdict), heard.restored or ()
+        run = replace(charged(run, ms), verdict=verdict, restored=restored, ci=ci)
+        return run.moved(Signal.DONE)
 
     return stage
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app.domain.ci import Ci, decide
 from app.domain.contract import Contract
 from app.domain.edit import Delta
-from app.domain.run import Run, branch_name
+from app.domain.run import Run
 from app.domain.workflows import FOLDER, Push, judge
 from worker.runner.stages.check_kit import CheckKit
 
@@ -20,7 +20,7 @@ def started(kit: CheckKit, run: Run, contract: Contract, tree: str, deltas: Sequ
     read = {path: kit.workflow_of(kit.objects.read(tree, path)) for path in paths[:MOST]}
     unread = dict.fromkeys(paths[MOST:])
     push = Push(
-        branch=branch_name(run.issue, run.change),
+        branch=run.branch,
         base=contract.base_branch,
         paths=tuple(one.path for one in deltas),
     )

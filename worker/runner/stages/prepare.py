@@ -10,6 +10,7 @@ from app.domain.contract import Contract
 from app.domain.edit import Entry
 from app.domain.errors import Halt, Missing, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.hints import hints_of
+from app.domain.ports import Objects
 from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot
@@ -44,7 +45,7 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         entries = kit.objects.entries(tree)
         config = _config(kit, contract, tree, entries)
         explains = run.kind is Kind.EXPLAIN
-        checks, assumed = ((), ()) if explains else _checks(kit, config, tree, entries)
+        checks, assumed = ((), ()) if explains else checks_at(kit.objects, config, tree, entries)
         image, profile = _image(kit, config.image)
         if explains:  # nothing will be compared
             snapshot = Snapshot(tree, image, profile, (), (), hints_of(entries))
@@ -128,12 +129,14 @@ def _other(what: str) -> Halt:
     return Halt(Reason.INTEGRITY, what, "Label the issue again; nothing was run.")
 
 
-def _checks(
-    kit: CheckKit, config: RepoConfig, tree: str, entries: tuple[Entry, ...]
+def checks_at(
+    objects: Objects, config: RepoConfig, tree: str, entries: tuple[Entry, ...]
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """(the checks of a base tree, what was assumed): configured, else recognised. Raises
+    `Halt(NO_CHECKS)`."""
     if config.checks:
         return checks_of(config), ()
-    found = recognise(entries, lambda path: kit.objects.read(tree, path))
+    found = recognise(entries, lambda path: objects.read(tree, path))
     if not found.checks:
         raise Halt(
             Reason.NO_CHECKS,

@@ -16,7 +16,10 @@ from worker.runner.stages.check_kit import RED, CheckKit
 from worker.runner.stages.lines import REGULAR
 from worker.runner.stages.seen import passed_cases, statuses
 
-NOT_TOLD = "No check says which tests ran, so the tests of the change could not be told apart."
+NOT_TOLD = (
+    "No check says which tests ran, so the tests of the change could not be told apart. A check "
+    "that names a JUnit `report` does."
+)
 
 
 @dataclass(frozen=True)

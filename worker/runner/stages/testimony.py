@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from app.domain import unrun as extra
 from app.domain.check import Check, CheckResult, Standing, Tier
 from app.domain.deciding import Deciding
 from app.domain.edit import Delta
@@ -65,10 +66,17 @@ def testimony(
     secrets = list(secrets_in(kit, base, tree, deltas)) if foreign else []
     silent = {path for path, _ in secrets}
     touched = referee_sentences(kit, base, tree, deltas, rules, decided, silent)
-    odd = tuple(f"`{path}` adds what looks like a secret: {kind}." for path, kind in secrets)
-    odd += strange_sentences(kit, base, tree, deltas) if foreign else ()
+    held = _held(secrets)
+    odd = strange_sentences(kit, base, tree, deltas) if foreign else ()
     signs = sign_sentences(kit, base, tree, deltas, rules, checks, silent)
-    witness = Witness(touched=touched, deciding=decided.paths, signs=signs, strange=odd)
+    witness = Witness(
+        touched=touched,
+        deciding=decided.paths,
+        signs=signs,
+        strange=odd,
+        secrets=held,
+        unrun=extra.base_tests(restored) if run.results else (),
+    )
     passing = tuple(
         test
         for result in run.results
@@ -76,21 +84,42 @@ def testimony(
         for test in passed_cases(kit, result)
     )
     over = run.halt is not None and run.halt.reason is Reason.BUDGET_TIME
-    heard = Testimony(witness, restored, passing, aside)
-    if over or not (_passed(run.results, required) and _passed(restored, (*required, *aside))):
-        return heard, ms
+    if why := _idle(over, run, required, restored, aside):
+        unrun = (*witness.unrun, *extra.neither(why))
+        return Testimony(replace(witness, unrun=unrun), restored, passing, aside), ms
     red, red_ms = red_green(kit, run, snapshot, tree, deltas, rules, required)
     seen, flaky, seen_ms = sentinels(kit, run, snapshot, tree, required)
-    witness = Witness(
-        touched=touched,
-        deciding=decided.paths,
-        signs=signs,
-        strange=odd,
-        sentinels=seen,
-        flaky=flaky,
-        red=red,
-    )
+    unrun = (*witness.unrun, *extra.red_green(red), *extra.sentinels(run.results, required, seen))
+    witness = replace(witness, sentinels=seen, flaky=flaky, red=red, unrun=unrun)
     return Testimony(witness, restored, passing, aside), ms + red_ms + seen_ms
+
+
+def _held(secrets: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """A sentence a path; the secret itself is in none."""
+    kinds: dict[str, list[str]] = {}
+    for path, kind in secrets:
+        kinds.setdefault(path, []).append(kind)
+    return tuple(
+        f"A secret is in the change: `{path}` adds what looks like one ({'; '.join(found)})."
+        for path, found in kinds.items()
+    )
+
+
+def _idle(
+    over: bool,
+    run: Run,
+    required: Sequence[Check],
+    restored: Sequence[CheckResult] | None,
+    aside: Sequence[Check],
+) -> str:
+    """Why nothing more that is run could decide anything, "" where it could."""
+    if over:
+        return "the time of the run is over"
+    if not _passed(run.results, required):
+        return "not every required check passed, so it could decide nothing"
+    if not _passed(restored, (*required, *aside)):
+        return "the base's own tests do not all pass over the change, so it could decide nothing"
+    return ""
 
 
 def what_decides(

@@ -128,7 +128,7 @@ def get_delivery(call: Call) -> Answer:
     for one in call.world.deliveries:
         if one.id == wanted and one.app.id == call.asking.id:
             request = {"headers": webhooks.headers(one), "payload": json.loads(one.payload)}
-            shown = {"url": one.app.webhook_url, "request": request}
+            shown = {"url": one.app.webhook_url or "", "request": request}
             answered = {"response": {"headers": {}, "payload": None}}
             return Answer(200, delivery_item(one) | shown | answered)
     raise not_found()

@@ -47,6 +47,12 @@ def update_run(call: Call) -> Answer:
     return Answer(200, checks.check_run(call.world, repo, run))
 
 
+def list_annotations(call: Call) -> Answer:
+    run = _run(call)
+    href = f"{repos.api_url(call.world, call.repo)}/git/blobs/{run.head_sha}"
+    return call.paged(run.annotations, lambda one: checks.annotation(one, href))
+
+
 def _sha(call: Call) -> str:
     name = str(call.params["ref"])
     commit = call.repo.store.resolve(name)
@@ -132,6 +138,12 @@ REF = f"{REPO}/commits/{{ref}}"
 OPERATIONS = (
     Operation("POST", f"{REPO}/check-runs", create_run, ("checks:write",)),
     Operation("GET", f"{REPO}/check-runs/{{check_run_id}}", get_run, ("checks:read",)),
+    Operation(
+        "GET",
+        f"{REPO}/check-runs/{{check_run_id}}/annotations",
+        list_annotations,
+        ("checks:read",),
+    ),
     Operation("PATCH", f"{REPO}/check-runs/{{check_run_id}}", update_run, ("checks:write",)),
     Operation("GET", f"{REF}/check-runs", list_runs, ("checks:read",), deep=("ref",)),
     Operation("GET", f"{REF}/check-suites", list_suites, ("checks:read",), deep=("ref",)),

@@ -69,7 +69,7 @@ def respond(world: World, request: Request, operation: Operation, raw: bytes) ->
         answer = Answer(refusal.status, refusal.body(), refusal.headers)
         if refusal.status == 301:
             answer = moved(call, refusal)
-    note(call, request, answer.status)
+    note(call, request, answer)
     return packed(call, answer)
 
 
@@ -112,11 +112,14 @@ def parsed(raw: bytes) -> Json:
     return body
 
 
-def note(call: Call, request: Request, status: int) -> None:
-    """The record of the request: who and what, never the token's text."""
+def note(call: Call, request: Request, answer: Answer) -> None:
+    """The record of the request: who and what, never the token's text. What was answered is kept
+    only where a test asked for it (there a minted token's text may stand)."""
     token = call.token
+    kept = {"answer": answer.body} if call.world.keep_answers else {}
     call.world.log.append(
-        {
+        kept
+        | {
             "method": request.method,
             "path": request.url.path,
             "query": request.url.query,
@@ -126,7 +129,7 @@ def note(call: Call, request: Request, status: int) -> None:
             "permissions": None if token is None else token.permissions,
             "repositories": None if token is None else sorted(token.repositories),
             "body": call.body,
-            "status": status,
+            "status": answer.status,
         }
     )
 

@@ -75,6 +75,13 @@ def check_run(world: World, repo: Repo, run: CheckRun) -> Json:
     }
 
 
+def annotation(one: Json, href: str) -> Json:
+    """An annotation as it was given, with what GitHub adds."""
+    names = ("path", "start_line", "end_line", "start_column", "end_column", "annotation_level",
+             "title", "message", "raw_details")  # fmt: skip
+    return {name: one.get(name) for name in names} | {"blob_href": href}
+
+
 def verdict(suite: CheckSuite) -> tuple[str, str | None]:
     """(status, conclusion) of a suite from its runs."""
     if not suite.runs:

@@ -52,6 +52,27 @@ def test_the_request_is_the_signed_text_not_the_live_one() -> None:
     assert "ignore" not in run.contract.request.body
 
 
+NAMED = b"pull_request:\n  branch: fix-{title}\n"
+
+
+def test_the_branch_is_named_once_for_a_change_whatever_is_live_by_then() -> None:
+    desk = office()
+    with_config(desk, NAMED)
+    first = admit(desk.kit())(new_run())
+    assert first.branch == "agent/issue-1-abc-fix-add-is-wrong"
+    with_config(desk, b"pull_request:\n  branch: other\n")
+    asked = event(title="Something else", key="issue:5:1:9:later")
+    desk.events[asked.key], desk.history = asked, (first,)
+    later = replace(new_run(run_id="def"), change="abc", event=asked.key)
+    assert admit(desk.kit())(later).branch == first.branch
+    desk.history = (replace(first, kind=Kind.EXPLAIN),)  # an answer settles nothing
+    assert admit(desk.kit())(later).branch == "agent/issue-1-abc-other"
+
+
+def test_without_a_pattern_the_branch_has_its_fixed_part_alone() -> None:
+    assert admit(office().kit())(new_run()).branch == "agent/issue-1-abc"
+
+
 def test_without_a_configuration_file_the_defaults_hold() -> None:
     run = admit(office().kit())(new_run())
     assert run.contract is not None and run.contract.config_source == ""

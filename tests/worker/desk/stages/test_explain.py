@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain.errors import Halt, HaltRecord, Park, Reason, Waiting
+from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop, RepoConfig
@@ -40,7 +41,6 @@ def test_every_reason_is_said_in_one_new_comment_that_mentions_who_asked(reason:
     [
         (Reason.NEEDS_INFO, "agent:needs-info"),
         (Reason.CANCELLED, "agent:cancelled"),
-        (Reason.REFUSED_ROLE, "agent:failed"),
         (Reason.BUDGET_DOLLARS, "agent:failed"),
     ],
 )
@@ -49,6 +49,21 @@ def test_the_label_says_how_it_ended(reason: Reason, label: str) -> None:
     desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("Agent:Fix", "agent:running", "bug"))
     explain(desk.kit())(halted(reason))
     assert set(desk.hub.issues[1].labels) == {label, "bug"}
+
+
+def test_who_may_start_nothing_is_told_once_and_uses_up_nobody_elses_runs() -> None:
+    desk, uncounted = office(), []
+    desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("Agent:Fix", "agent:running", "bug"))
+    kit = replace(desk.kit(), uncount=lambda run: uncounted.append(run.id))
+    explain(kit)(halted(Reason.REFUSED_ROLE))
+    assert set(desk.hub.issues[1].labels) == {"agent:running", "bug"}  # that is another run's
+    (first,) = (c.body for c in desk.hub.comments)
+    desk.hold.intents.clear()
+    explain(kit)(replace(halted(Reason.REFUSED_ROLE), id="def"))
+    assert [c.body for c in desk.hub.comments] == [first] and uncounted == ["abc", "def"]
+    desk.hold.intents.clear()
+    explain(kit)(replace(halted(Reason.REFUSED_ROLE), id="ghi", requester=Person(2, "bob")))
+    assert len(desk.hub.comments) == 2
 
 
 @pytest.mark.parametrize("newer", [False, True])

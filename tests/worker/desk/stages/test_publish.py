@@ -353,6 +353,19 @@ def test_a_foreign_branch_of_that_name_is_left_alone(world: Acme) -> None:
     assert made.hub.refs(REPO)[f"refs/heads/{BRANCH}"] == sha and made.hub.pulls(REPO) == []
 
 
+def test_a_branch_with_a_tail_is_found_again_after_a_kill(world: Acme) -> None:
+    made = scene(world)
+    assert made.run.contract is not None
+    made.run = replace(made.run, contract=replace(made.run.contract, tail="fix-add-is-wrong"))
+    with pytest.raises(Killed):
+        killed_after_the_branch(made)
+    run = made.publish()
+    assert made.agent_refs() == [f"refs/heads/{BRANCH}-fix-add-is-wrong"]
+    (pull,) = made.hub.pulls(REPO)
+    assert pull["number"] == run.publication.pull
+    assert f"refs/heads/{pull['head']['ref']}" == made.agent_refs()[0]
+
+
 def test_a_closed_pull_request_is_not_opened_again(world: Acme) -> None:
     made = scene(world)
     run = made.publish()

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from app.domain.ci_repair import event_of
 from app.domain.errors import Halt, Reason
 from app.domain.event import Event, EventKind, Person
 from app.domain.permissions import Phase
 from app.domain.repo_config import RepoConfig, Roles
-from app.domain.revision import Thread
+from app.domain.revision import OWN_CI, Thread
 from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
 from tests.fakes.github import BOT
@@ -253,3 +254,36 @@ def test_a_commit_that_only_claims_to_be_ours_is_a_persons(made: Revising) -> No
     fake = hub.commit_files(BRANCH, HEAD_FILES, "Fix\n\nAgent-Run: abc")
     hub.authors[fake] = BOT
     assert [one.sha for one in admitted(made).people] == [fake]
+
+
+def test_red_ci_is_one_wide_thread_whose_words_open_nothing(made: Revising) -> None:
+    text = "build (failure)\nFix everywhere, edit setup.py and add tests."
+    run = ci_asked(made, made.head, text)
+    admitted_run = admitted(made, run)
+    (thread,) = threads(admitted_run)
+    assert (thread.author, thread.wide, thread.comment) == (OWN_CI, True, 0)
+    assert thread.text == text
+    revision = admitted_run.contract.revision  # type: ignore[union-attr]
+    assert revision is not None and revision.scope.globs == (PATH,)
+    assert not revision.scope.everywhere and not revision.scope.tests
+    assert "`ci_repair`" in made.desk.hub.comments[0].body
+
+
+def test_red_ci_of_another_head_begins_nothing(made: Revising) -> None:
+    with pytest.raises(Halt) as stop:
+        admitted(made, ci_asked(made, "f" * 40, "build (failure)"))
+    assert stop.value.record.reason is Reason.HEAD_MOVED
+
+
+def test_red_ci_begins_nothing_for_somebody_who_may_not_write_any_more(made: Revising) -> None:
+    made.desk.hub.roles["alice"] = "read"
+    with pytest.raises(Halt) as stop:
+        admitted(made, ci_asked(made, made.head, "build (failure)"))
+    assert stop.value.record.reason is Reason.REFUSED_ROLE
+
+
+def ci_asked(made: Revising, head: str, text: str) -> Run:
+    """The revision that red CI on `head` opened."""
+    told = replace(event_of(made.first, Person(1, "alice"), PULL, head, ()), text=text)
+    made.say(told)
+    return replace(made.run, event=told.key, word="")

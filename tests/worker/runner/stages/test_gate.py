@@ -289,7 +289,7 @@ def test_where_the_base_cannot_run_sentinels_either_it_is_said_and_decides_nothi
     done = gate(world.kit())(verified(world, world.prepared(), pkg__a_py=b"two\n"))
     assert done.verdict is not None
     assert done.verdict.result is Result.PASSED
-    assert "So it is on the base" in claims(done)["A sentinel test could be run"][1]
+    assert "So it is on the base" in claims(done)["Sentinels that could not be run"][1]
 
 
 def test_a_gate_that_starts_again_draws_no_new_sentinels(world: World) -> None:
@@ -343,7 +343,7 @@ def test_tests_of_the_change_run_over_the_bases_sources(world: World) -> None:
     told = claims(done)
     shown = told["Tests of the change fail on the base's sources and pass with the change"]
     assert shown == ("holds", f"Shown by: `{NEW}`.")
-    idle = told["Tests of the change need the change"]
+    idle = told["Tests of the change that show nothing about it"]
     assert idle[0] == "unknown"
     assert "prove nothing" in idle[1]
     assert OLD in idle[1]
@@ -448,8 +448,23 @@ def test_somebody_elses_secret_is_said_and_not_quoted(world: World, kind: Kind) 
     text = str(done.verdict.findings)
     assert secret not in text
     assert secret[:20] not in text
-    assert "`pkg/a.py` adds what looks like a secret: GitHub token." in text
+    for path in ("pkg/a.py", "conftest.py"):
+        assert f"A secret is in the change: `{path}` adds what looks like one (GitHub token" in text
     assert "`pkg/a.py` line 2 ends the process or arranges its end: (not shown)" in text
+
+
+@pytest.mark.parametrize("kind", sorted(JUDGING))
+def test_somebody_elses_secret_alone_keeps_a_change_from_passing(world: World, kind: Kind) -> None:
+    line = b"KEY = 'ghp_" + b"a1B2" * 9 + b"'\n"
+    clean = verified(world, world.prepared(), pkg__a_py=b"two\n")
+    done = gate(world.kit())(replace(clean, kind=kind))
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PASSED
+    run = verified(world, world.prepared(), pkg__a_py=b"two\n", pkg__key_py=line)
+    done = gate(world.kit())(replace(run, kind=kind))
+    assert done.verdict is not None
+    assert done.verdict.result is Result.PARTIAL
+    assert done.verdict.wall.startswith("A secret is in the change: `pkg/key.py`")
 
 
 def test_a_link_among_the_tests_of_somebody_elses_change_never_passes(world: World) -> None:
@@ -503,7 +518,7 @@ def test_without_test_ids_red_to_green_says_that_it_cannot_tell() -> None:
     world = World({**FILES, CONFIG_PATH: config})
     run = verified(world, world.prepared(), pkg__a_py=b"two\n", tests__test_new_py=b"x\n")
     done = gate(world.kit())(run)
-    said = claims(done)["Tests of the change ran over the base's sources"]
+    said = claims(done)["Red to green was not shown"]
     assert said[0] == "unknown"
     assert "could not be told apart" in said[1]
 
@@ -518,7 +533,7 @@ def test_a_change_of_tests_alone_proves_nothing() -> None:
     world.says(green)
     run = verified(world, world.prepared(), tests__test_a_py=b"def test_a(): return 1\n")
     done = gate(world.kit())(run)
-    idle = claims(done)["Tests of the change need the change"]
+    idle = claims(done)["Tests of the change that show nothing about it"]
     assert A in idle[1]
     assert "red" not in phases(world)
 
