@@ -67,7 +67,7 @@ def write(path: Path, rows: Sequence[dict[str, Any]], seconds: float) -> None:
         "no token, container or lease left; the journal's chain whole; no secret in ledger or log. "
         "The points are read off a recorded run, before and after each effect on Redis, GitHub, "
         "the git server, the model and the sandbox: the first and the last of each kind in each "
-        "state. Before the fresh worker, GitHub tells of everything that was done there, our own acts "
+        "state. Before the fresh worker, GitHub tells of all that was done there, our own acts "
         "above all. Of `verify`, `revise` and `update` only what is their own is gone through: the "
         "desk's stages, and effects that no story before them has.",
         "",
