@@ -32,6 +32,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"[0-9]{1,15}")
 PLACES = 4096  # containers at the same time at most
 AHEAD = 64
+LARGE_SHARE = 0.6  # of the day's dollars: beyond it no run of class large spends anything
 WORKERS = 256  # processes of one role at most
 CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
 
@@ -74,6 +75,7 @@ class DeskSettings:
     intake: str = "webhook"
     poll_seconds: float = 5
     bots: frozenset[int] = frozenset()  # ids of bots that may trigger
+    large_dollars: int = 20_000_000  # of one run of class large at most; 0: none is admitted
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class RunnerSettings:
     workers: int
     lease_ms: int
     keep_days: int = 90  # that an unused object store is kept
+    large_workers: int = 1  # beside `workers`, for runs of class large
+    large_daily: int = 15_000_000  # of `daily`, what runs of class large may use
 
 
 @dataclass(frozen=True)
@@ -403,6 +407,9 @@ def desk(door: Door) -> DeskSettings:
         intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
         poll_seconds=door.number("PATCHWARRANT_POLL_SECONDS", 5),
         bots=door.ids("PATCHWARRANT_BOTS"),
+        large_dollars=round(
+            1_000_000 * door.number("PATCHWARRANT_LARGE_DOLLARS", 20, least=0, most=1_000)
+        ),
     )
     door.close()
     return made
@@ -457,6 +464,7 @@ def _app_id(door: Door) -> str:
 
 def runner(door: Door) -> RunnerSettings:
     state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    daily = door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0)
     made = RunnerSettings(
         redis_url=redis_url(door),
         model=door.text("PATCHWARRANT_MODEL", MODEL),
@@ -466,14 +474,22 @@ def runner(door: Door) -> RunnerSettings:
         sandbox=door.socket("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         sandbox_tls=door.text("PATCHWARRANT_SANDBOX_TLS", ""),
         stores=state / "stores",
-        daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
+        daily=round(daily * 1_000_000),
         workers=door.whole("PATCHWARRANT_RUNNER_WORKERS", 2, most=WORKERS),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30, most=DAY) * 1000),
         keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
+        large_workers=door.whole("PATCHWARRANT_LARGE_WORKERS", 1, most=WORKERS),
+        large_daily=round(1_000_000 * _large_share(door, daily)),
     )
     door.forget("ANTHROPIC_")  # its SDK would take an address or headers from there
     door.close()
     return made
+
+
+def _large_share(door: Door, daily: float) -> float:
+    """Dollars of the day's cap that runs of class large may use; never more than all of it."""
+    share = round(daily * LARGE_SHARE, 2)
+    return min(daily, door.number("PATCHWARRANT_LARGE_DAILY_DOLLARS", share, least=0))
 
 
 def sandbox(door: Door) -> SandboxSettings:

@@ -270,6 +270,9 @@ class PullView:
     author: Person
     merged: bool = False
     merge_commit: str = ""  # of a merged one
+    node: str = ""  # its id in GraphQL
+    asked: tuple[str, ...] = ()  # logins that a review is requested from
+    asked_teams: tuple[str, ...] = ()  # and teams, by their slugs
 
 
 @dataclass(frozen=True)
@@ -498,6 +501,14 @@ class GitHubWriter(Protocol):
         """The pull request once it shows `commit` as its head, else as it is after some seconds."""
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView: ...
+
+    def mark_ready(self, number: int, head: str) -> PullView:
+        """An open draft at `head` made ready for review; as it is when read back. One that is no
+        draft, or has moved on, is left as it is. Needs the phase `ready`."""
+
+    def request_review(self, number: int, logins: Sequence[str], teams: Sequence[str]) -> PullView:
+        """A review asked of people and of teams, by their slugs. Raises `Refused` for whom GitHub
+        does not let be asked."""
 
     def check_run(
         self,

@@ -68,6 +68,13 @@ class Due(NamedTuple):
     state: State | str
 
 
+class Wake(NamedTuple):
+    """A wake-up of a run: its number, from 1 on, and whether the run is of class large."""
+
+    number: int
+    large: bool = False
+
+
 @dataclass(frozen=True)
 class Row:
     """The bookkeeping of a run's row, for people; times in Redis ms, 0 for none."""
