@@ -63,7 +63,8 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
         kind = "Draft pull request" if run.publication.draft else "Pull request, not a draft"
         parts.append(f"{kind}: #{run.publication.pull}")
     if run.halt is not None and (run.state is State.HALTED or not run.publication.pull):
-        parts.append(f"Stopped: {code(run.halt.reason)}. The comment below says why.")
+        # Here as well: on a locked issue no comment below can say it.
+        parts.append(f"Stopped: {code(run.halt.reason)}. {inline(run.halt.message, 600)}")
     parts.append(f"Run {code(run.id)}" + (f" · [details]({link})" if link else ""))
     return "\n\n".join(parts)
 

@@ -245,6 +245,7 @@ def again_here(step: str) -> str:
     kept = unlabelled(step)
     if "/agent revise" in kept:
         return kept
+    kept = kept[:1].upper() + kept[1:]
     return f"{kept} Then say `/agent revise` again here." if kept else AGAIN_HERE
 
 

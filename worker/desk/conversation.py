@@ -166,7 +166,7 @@ def _start(said: Said) -> str | None:
         return None
     if opened.outcome in (Opening.NEW, Opening.KNOWN):
         return opened.run_id or None
-    if word is Word.FIX and opened.waiting == Waiting.ANSWER:
+    if word is Word.FIX and opened.waiting == Waiting.ANSWER and _answers(said, opened.run_id):
         request = request_of(event)
         answer = f"{request.title}\n\n{request.body}"
         if desk.ledger.answer(opened.run_id, event.key, answer):
@@ -174,6 +174,17 @@ def _start(said: Said) -> str | None:
     _, text = note_of(opened)
     said.reply(f"{told.mention(event.sender)}{text}")
     return None
+
+
+def _answers(said: Said, run_id: str) -> bool:
+    """Whether a `fix` says anything that the waiting run does not know: words of its own, or an
+    issue that was edited since. The bare word is no answer to a question."""
+    run, request = said.desk.ledger.run(run_id), request_of(said.event)
+    if request.said or run is None or run.contract is None:
+        return True
+    asked = run.contract.request
+    before = (asked.title, asked.body.removesuffix(f"\n\n{asked.said}" if asked.said else ""))
+    return (request.title, request.body) != before
 
 
 def _verify(said: Said) -> str | None:
@@ -219,6 +230,10 @@ def _retry(said: Said) -> str | None:
             f"{told.mention(event.sender)}there is no run of mine here to do again; "
             "`/agent fix` starts one."
         )
+        return None
+    if said.ours and said.change is not None and not said.change.open:
+        text = told.not_followed(Word.RETRY, said.change.pull)
+        said.reply(f"{told.mention(event.sender)}{text}")
         return None
     last = runs[-1]
     if last.kind in FOLLOWING and said.change is not None and said.change.open:

@@ -13,6 +13,7 @@ from app.domain.commands import TRIAGE, Word
 from app.domain.errors import Halt, HaltRecord, Reason, Unavailable, Waiting
 from app.domain.event import EventKind, Person, Repository
 from app.domain.evidence import Result, Verdict
+from app.domain.intake import request_of
 from app.domain.plan import Action, Plan, PlannedFile
 from app.domain.ports import PullView
 from app.domain.record import Kept
@@ -180,6 +181,35 @@ def test_cancel_wakes_a_run_that_waits(front: Front) -> None:
     assert say(front, "cancel") == run_id
     row = front.ledger.row(run_id)
     assert row is not None and row.due <= front.ledger.now()
+
+
+@pytest.mark.parametrize(
+    ("words", "edited", "answers"),
+    [
+        ("fix", False, False),
+        ("fix  ", False, False),
+        ("fix Four.", False, True),
+        ("fix", True, True),
+    ],
+)
+def test_only_what_says_something_is_an_answer(
+    front: Front, words: str, edited: bool, answers: bool
+) -> None:
+    run_id = str(say(front, "fix"))
+    run = front.ledger.run(run_id)
+    event = front.ledger.event(run.event) if run else None
+    assert event is not None
+    held = replace(contract("b" * 40), request=request_of(event))
+    until = front.ledger.now() + 60_000
+    wait = Wait(Waiting.ANSWER, until, "q")
+    moved(front, run_id, state=State.PLAN, contract=held, wait=wait)
+    woken = front.send(
+        "comment:70", kind=EventKind.COMMENT, text=f"/agent {words}", comment=70, label="",
+        body="Now it says more." if edited else event.body,
+    )  # fmt: skip
+    assert (woken == run_id) == answers
+    assert bool(front.notes()) != answers
+    assert answers or "Answer its questions with `/agent fix` and the answer" in front.notes()[0]
 
 
 def waits_for_approval(front: Front) -> tuple[str, str]:
@@ -400,6 +430,16 @@ def test_the_desk_taking_off_agent_running_itself_ends_no_run(front: Front) -> N
     front.hub.issues[1] = replace(front.hub.issues[1], state="closed")
     nudge(front, "issues.closed")
     assert asked_to_end(front, run_id)
+
+
+def test_nothing_is_begun_from_a_closed_pull_request(front: Front) -> None:
+    pulled(front)
+    front.hub.pulls[7] = replace(front.hub.pulls[7], state="closed")
+    nudge(front, "pull_request.closed", branch=front.hub.pulls[7].head_ref, issue=7)
+    for word in ("retry", "update"):
+        assert say(front, word, pull=True) is None
+    assert len(front.ledger.runs(10)) == 1
+    assert all("was closed, so" in note for note in front.notes()) and len(front.notes()) == 2
 
 
 def test_a_closed_pull_request_closes_its_change(front: Front) -> None:
