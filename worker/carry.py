@@ -74,6 +74,7 @@ class Carrier:
     owner: str
     lease_ms: int
     daily: int
+    large_daily: int | None = None  # the day's cap as runs of class large see it
     ending: Ending = field(default_factory=lambda: ENDING)
 
     def carry(self, run_id: str) -> None:
@@ -89,7 +90,10 @@ class Carrier:
             if lease is None:
                 return
             with self.ledger.hold(
-                lease, lease_ms=self.lease_ms, daily=self.daily, leave=self.ending.now
+                lease,
+                lease_ms=self.lease_ms,
+                daily=self._daily(lease.run),
+                leave=self.ending.now,
             ) as hold:
                 run = self._moves(lease, hold)
         except NewerSchema:
@@ -103,6 +107,9 @@ class Carrier:
             raise
         if run is not None and not _over(run):
             self.wake(run.id, OWNER[run.state])
+
+    def _daily(self, run: Run) -> int:
+        return self.daily if self.large_daily is None or not run.large else self.large_daily
 
     def _moves(self, lease: Lease, hold: LedgerHold) -> Run | None:
         """The run as another role takes it over, None when it was parked."""

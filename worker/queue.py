@@ -1,4 +1,4 @@
-"""RQ as a bell: wake-ups with an id in them, rung on one queue for each role."""
+"""RQ as a bell: wake-ups with an id in them, on one queue a role, and one for class large."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from rq.serializers import JSONSerializer
 from rq.worker import WorkerStatus
 
 from app.domain.errors import Unavailable
-from app.domain.record import JOB_EVENT, JOB_RUN, QUEUES, run_job
+from app.domain.record import JOB_EVENT, JOB_RUN, QUEUE_LARGE, QUEUES, queue_of, run_job
 from app.domain.state import Role
 from worker.handover import ENDING, listen_for
 from worker.lapse import HOLDER, PAUSE, excuse, owner_of
 from worker.processes import die_with_parent
 from worker.store.ledger import Ledger
+from worker.store.rows import Wake
 
 JOB_SECONDS = 6 * 3600  # our own limits are far shorter; this only ends what they cannot
 FAILURE_SECONDS = 300
@@ -38,17 +39,24 @@ class Bell:
 
     def __init__(self, redis: Redis) -> None:
         self.queues = {
-            role: Queue(name, connection=redis, serializer=JSONSerializer)
-            for role, name in QUEUES.items()
+            name: Queue(name, connection=redis, serializer=JSONSerializer)
+            for name in (*QUEUES.values(), QUEUE_LARGE)
         }
 
     def ring(
-        self, role: Role, job: str, argument: str, job_id: str, *, first: bool = False
+        self,
+        role: Role,
+        job: str,
+        argument: str,
+        job_id: str,
+        *,
+        first: bool = False,
+        large: bool = False,
     ) -> None:
         """Enqueue `job(argument)` for `role` under an id made of letters, digits, `-` and `_`;
         `first` before everything that waits already, for what keeps another worker waiting."""
         try:
-            self.queues[role].enqueue(
+            self.queues[queue_of(role, large=large)].enqueue(
                 job,
                 argument,
                 job_id=job_name(job_id),
@@ -62,10 +70,10 @@ class Bell:
         except DuplicateJobError:
             return
 
-    def run(self, role: Role, run_id: str, count: int) -> None:
-        """Ring for a run as `Ledger.wake` counted it; 0 is no ring."""
-        if count:
-            self.ring(role, JOB_RUN, run_id, run_job(run_id, count))
+    def run(self, role: Role, run_id: str, wake: Wake) -> None:
+        """Ring for a run as `Ledger.wake` counted it; the number 0 is no ring."""
+        if wake.number:
+            self.ring(role, JOB_RUN, run_id, run_job(run_id, wake.number), large=wake.large)
 
 
 def job_name(wanted: str) -> str:
@@ -128,11 +136,11 @@ def opened_for(ledger: Ledger, event: str) -> str:
             time.sleep(PAUSE)
 
 
-def listen(role: Role, connect: Callable[[], Redis]) -> None:
-    """Work off this role's queue until told to stop."""
+def listen(role: Role, connect: Callable[[], Redis], *, large: bool = False) -> None:
+    """Work off this role's queue, or that of its large runs, until told to stop."""
     redis = connect()
     worker = Listener(
-        [Queue(QUEUES[role], connection=redis, serializer=JSONSerializer)],
+        [Queue(queue_of(role, large=large), connection=redis, serializer=JSONSerializer)],
         connection=redis,
         serializer=JSONSerializer,
         worker_ttl=60,

@@ -32,6 +32,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"[0-9]{1,15}")
 PLACES = 4096  # containers at the same time at most
 AHEAD = 64
+LARGE_SHARE = 0.6  # of the day's dollars: beyond it no run of class large spends anything
 WORKERS = 256  # processes of one role at most
 CAPS = {"issue": 5, "user": 20, "repository": 30, "installation": 60}  # runs an hour
 
@@ -67,12 +68,14 @@ class DeskSettings:
     write_pause: float
     caps: Mapping[str, int]  # runs an hour by scope
     writes_an_hour: int = 500  # of one installation; 0 is no cap
+    app_key_file: str = ""  # where the key is read anew, "" where it was given as a value
     keep_days: int = 90  # that finished runs are kept
     sweep_seconds: float = 60  # between two looks for what GitHub could not deliver
     survey_seconds: float = 3600  # between two looks for labelled issues that nobody told of
     intake: str = "webhook"
     poll_seconds: float = 5
     bots: frozenset[int] = frozenset()  # ids of bots that may trigger
+    large_dollars: int = 20_000_000  # of one run of class large at most; 0: none is admitted
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ class RunnerSettings:
     workers: int
     lease_ms: int
     keep_days: int = 90  # that an unused object store is kept
+    large_workers: int = 1  # beside `workers`, for runs of class large
+    large_daily: int = 15_000_000  # of `daily`, what runs of class large may use
 
 
 @dataclass(frozen=True)
@@ -383,6 +388,7 @@ def desk(door: Door) -> DeskSettings:
         redis_url=redis_url(door),
         app_id=_app_id(door),
         app_key=door.secret("PATCHWARRANT_APP_KEY", KEY_WHERE),
+        app_key_file=door.text("PATCHWARRANT_APP_KEY_FILE", ""),
         seal=door.secret("PATCHWARRANT_SEAL", "`patchwarrant key seal FILE` makes one"),
         signing_key=Path(
             door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
@@ -401,6 +407,9 @@ def desk(door: Door) -> DeskSettings:
         intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
         poll_seconds=door.number("PATCHWARRANT_POLL_SECONDS", 5),
         bots=door.ids("PATCHWARRANT_BOTS"),
+        large_dollars=round(
+            1_000_000 * door.number("PATCHWARRANT_LARGE_DOLLARS", 20, least=0, most=1_000)
+        ),
     )
     door.close()
     return made
@@ -455,6 +464,7 @@ def _app_id(door: Door) -> str:
 
 def runner(door: Door) -> RunnerSettings:
     state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
+    daily = door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0)
     made = RunnerSettings(
         redis_url=redis_url(door),
         model=door.text("PATCHWARRANT_MODEL", MODEL),
@@ -464,14 +474,22 @@ def runner(door: Door) -> RunnerSettings:
         sandbox=door.socket("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         sandbox_tls=door.text("PATCHWARRANT_SANDBOX_TLS", ""),
         stores=state / "stores",
-        daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
+        daily=round(daily * 1_000_000),
         workers=door.whole("PATCHWARRANT_RUNNER_WORKERS", 2, most=WORKERS),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30, most=DAY) * 1000),
         keep_days=door.whole("PATCHWARRANT_KEEP_DAYS", 90, most=36_500),
+        large_workers=door.whole("PATCHWARRANT_LARGE_WORKERS", 1, most=WORKERS),
+        large_daily=round(1_000_000 * _large_share(door, daily)),
     )
     door.forget("ANTHROPIC_")  # its SDK would take an address or headers from there
     door.close()
     return made
+
+
+def _large_share(door: Door, daily: float) -> float:
+    """Dollars of the day's cap that runs of class large may use; never more than all of it."""
+    share = round(daily * LARGE_SHARE, 2)
+    return min(daily, door.number("PATCHWARRANT_LARGE_DAILY_DOLLARS", share, least=0))
 
 
 def sandbox(door: Door) -> SandboxSettings:

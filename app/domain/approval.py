@@ -16,7 +16,7 @@ from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.markdown import code, inline
 from app.domain.ports import Vote
-from app.domain.repo_config import Approval, reaches
+from app.domain.repo_config import Approval, Ready, reaches
 
 CHECK = "patchwarrant/approval"
 APPROVED, CHANGES, DISMISSED = "APPROVED", "CHANGES_REQUESTED", "DISMISSED"
@@ -94,7 +94,9 @@ class Facts:
     away, `moved` the touched paths that the base changed since the evidence's base commit,
     `unclear` why that could not be found out, `shared` other open pull requests with this very
     head. `roles` are by account id; who is missing has none. `unknown` are commits on the branch,
-    not ours, of which nobody can say who pushed them. `amiss` says what could not be read, and why.
+    not ours, of which nobody can say who pushed them. `ready` and `reviewers` are what the
+    configuration says about making it ready and whom to ask. `amiss` says what could not be
+    read, and why.
     """
 
     state: str
@@ -111,6 +113,8 @@ class Facts:
     moved: tuple[str, ...] = ()
     unclear: str = ""
     shared: tuple[int, ...] = ()
+    ready: Ready = Ready.GATE
+    reviewers: tuple[str, ...] = ()
     amiss: str = ""
 
 

@@ -22,6 +22,12 @@ class Limits:
     files: int = 8  # that a plan may declare; more only for a task of class large
 
 
+# What a run of class large may use where its repository says nothing (B4).
+LARGE = Limits(
+    turns=30, calls=150, repairs=5, dollars=10_000_000, wall=5_400, try_outs=40, files=40
+)
+
+
 @dataclass(frozen=True)
 class Usage:
     """Tokens of one model reply; total input is the sum of the first four."""
@@ -132,5 +138,6 @@ def _spent(reason: Reason, what: str) -> Halt:
     return Halt(
         reason,
         f"The budget stopped this run: {what}.",
-        "Narrow the issue, or raise the limit under `limits` in `.github/agent.yml`.",
+        "Narrow the issue, or raise the limit under `limits` in `.github/agent.yml` (under `large` "
+        "for a run of class large).",
     )

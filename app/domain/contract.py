@@ -43,7 +43,9 @@ class Contract:
     """The snapshot that a run is held to; nothing in the run can widen it.
 
     `base_commit` comes from the refs API; `config_source` is the blob id of the repository's
-    configuration file at that commit, or "" when there is none.
+    configuration file at that commit, or "" when there is none. `large`: the task is of class large
+    (B4), so `limits` are that class's; `larger` are these for a task whose plan may still make it
+    one, None where it may not.
     """
 
     request: Request
@@ -58,6 +60,13 @@ class Contract:
     revision: Revision | None = None  # what is asked of our own pull request (kind revise)
     fork: str = ""  # where that head parted from the base (kind update)
     others: tuple[BranchCommit, ...] = ()  # the branch's commits that this app did not make
+    large: bool = False
+    larger: Limits | None = None
     tail: str = ""  # of the branch's name, settled here for the whole Change
     before: str = ""  # the commit that the evidence before this one is about
     rewritten: bool = False  # that commit is no part of the branch's history any more
+
+    def held_to(self, files: int) -> Limits:
+        """The limits of a run whose plan names so many files: with more than `limits` have, those
+        of class large, where its plan may make it one."""
+        return self.larger if self.larger and files > self.limits.files else self.limits

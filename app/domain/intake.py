@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from app.domain.budget import LARGE, Limits
 from app.domain.commands import command_of
 from app.domain.contract import Criterion, Request
 from app.domain.errors import Halt, Reason
@@ -23,7 +24,8 @@ BODY_CAP = 60_000
 LINE_CAP = 2_000
 TEXT_CAP = 500  # characters of one criterion
 COUNT_CAP = 50
-FILES = 8  # files of an explicit list, as many as a plan may declare
+FILES = Limits().files  # of an explicit list, as many as a plan may declare
+LARGE_LABEL = "agent:large"  # makes a task one of class large
 ADOPTED = 10  # comments that one request may adopt
 
 CHECKLIST = "checklist"
@@ -217,16 +219,28 @@ def edited(at: str, by: str, triggered: str) -> str:
     return f"edited {gap} s before the trigger by {by}"
 
 
-def require_size(request: Request, *, large: bool) -> None:
-    """Raise `Halt(NEEDS_INFO)` where the request itself lists more files than a run may change."""
+def require_size(request: Request, *, large: bool, possible: bool = True) -> None:
+    """Raise `Halt(NEEDS_INFO)` where the request itself lists more files than a run of its class
+    may change, or wants a class that the operator's instance has not (`possible`)."""
     listed = listed_files(request)
-    if len(listed) <= FILES or large:
+    if large and not possible:
+        raise Halt(
+            Reason.NEEDS_INFO,
+            f"The label `{LARGE_LABEL}` asks for a run of class large, and this instance does not "
+            "do any.",
+            f"Take the label off and list at most {FILES} files, split the task into several "
+            "issues, or ask the operator.",
+        )
+    most = LARGE.files if large else FILES
+    if len(listed) <= most:
         return
+    size = "class large" if large else "ordinary size"
+    label = f"set the label `{LARGE_LABEL}`, " if possible and not large else ""
     raise Halt(
         Reason.NEEDS_INFO,
-        f"The request lists {len(listed)} files that may change, and a task of ordinary size "
-        f"changes at most {FILES}.",
-        f"List at most {FILES} files, or split the task into several issues.",
+        f"The request lists {len(listed)} files that may change, and a task of {size} changes at "
+        f"most {most}.",
+        f"List at most {most} files, {label}or split the task into several issues.",
         tuple(f"`{path}`" for path in listed[:20]),
     )
 

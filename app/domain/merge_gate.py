@@ -148,14 +148,16 @@ def own_ci(facts: Facts) -> tuple[Ci, str]:
     return Ci.GREEN, f"Passed: {_named(sorted(names))}."
 
 
-def output(found: Gate) -> tuple[str, str]:
-    """(title, summary) of the check run; the summary ends with the marker of its content."""
+def output(found: Gate, beside: Sequence[str] = ()) -> tuple[str, str]:
+    """(title, summary) of the check run; the summary ends with the marker of its content. `beside`
+    are sentences about what was done once it had passed."""
     title = TITLES[found.why]
     signs = {True: "✅", False: "❌"}
     lines = [f"{signs[one.passed]} **{one.name}:** {one.sentence}" for one in found.steps]
+    after = f"\n\n{' '.join(beside)}" if beside else ""
     text = (
-        f"{bullets(lines, len(lines))}\n\nThis says how far the change came by itself; it is no "
-        f"approval, which is {code(approval.CHECK)}."
+        f"{bullets(lines, len(lines))}{after}\n\nThis says how far the change came by itself; it "
+        f"is no approval, which is {code(approval.CHECK)}."
     )
     return title, sealed(title, text)
 

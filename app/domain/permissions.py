@@ -25,6 +25,7 @@ class Phase(StrEnum):
     FETCH = "fetch"  # the runner's one read-only token, for git over HTTPS
     GIT = "git"  # blobs, tree, commit, the one ref
     PULL = "pull"  # the draft pull request
+    READY = "ready"  # that draft made ready for review, once
     EVIDENCE = "evidence"  # the check run
     DOCTOR = "doctor"  # live reads of what fences the App and what runs on its branches
     INSPECT = "inspect"  # the same with a person's own token; never minted for the App
@@ -54,6 +55,12 @@ class Call:
         return self.method != "GET"
 
 
+# The one thing that is said in GraphQL, since REST has no word for it: a fixed text, and the pull
+# request's node id as its only variable. The client sends nothing else to that address.
+MARK_READY = (
+    "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) "
+    "{ pullRequest { id isDraft } } }"
+)
 _REPO = "/repos/{owner}/{repo}"
 _PAGES = frozenset({"per_page", "page"})
 
@@ -91,6 +98,16 @@ CALLS: dict[str, Call] = {
     "move_ref": _send("PATCH", "/git/refs/heads/{branch}", "contents", "sha"),
     "create_pull": _send(
         "POST", "/pulls", "pull_requests", "title", "body", "head", "base", "draft"
+    ),
+    "mark_ready": Call(
+        "POST", "/graphql", "pull_requests", WRITE, sends=frozenset({"query", "variables"})
+    ),
+    "request_review": _send(
+        "POST",
+        "/pulls/{number}/requested_reviewers",
+        "pull_requests",
+        "reviewers",
+        "team_reviewers",
     ),
     "pulls": _get("/pulls", "pull_requests", "head", "state", "per_page", "page"),
     "pull": _get("/pulls/{number}", "pull_requests"),
@@ -196,7 +213,9 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "react_inline",
         "inline_comments",
         "reply",
+        "request_review",
     ),
+    Phase.READY: ("pull", "mark_ready"),
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
     Phase.DOCTOR: _SEEN,
     Phase.INSPECT: (*_SEEN, "protection", "actions", "actions_token"),
@@ -217,8 +236,12 @@ PHASES: dict[Phase, tuple[str, ...]] = {
     ),
 }
 
-# Calls that are no REST call of ours: git over HTTPS asks for `contents: read`.
-_BESIDES: dict[Phase, dict[str, str]] = {Phase.FETCH: {"contents": READ}}
+# Beside what the calls say: git over HTTPS asks for `contents: read`, and GitHub lets an App make
+# a draft ready only with `contents: write` beside `pull_requests: write`.
+_BESIDES: dict[Phase, dict[str, str]] = {
+    Phase.FETCH: {"contents": READ},
+    Phase.READY: {"contents": WRITE},
+}
 
 # The webhook events that the App subscribes to; those of the installation come unasked.
 EVENTS: tuple[str, ...] = (

@@ -13,7 +13,6 @@ from app.domain.errors import Halt, Reason
 from app.domain.paths import PathRefused, canon, folded, fresh
 from app.domain.policy import Rules, never
 
-LARGE_FILES = 40  # of a task of class large
 MAX_LINES = 2_000  # planned in all: three times as many may change
 MAX_STEPS = 40
 MAX_TESTS = 40
@@ -75,6 +74,17 @@ class Plan:
     @property
     def planned_lines(self) -> int:
         return sum(f.lines for f in self.files)
+
+
+def most_files(plan: Plan | None) -> int:
+    """How many files it named at most, before and after its amendments; 0 without a plan."""
+    if plan is None:
+        return 0
+    files = most = len(plan.files)
+    for one in reversed(plan.amendments):
+        files += len(one.removed) - len(one.added)
+        most = max(most, files)
+    return most
 
 
 def parse(arguments: Mapping[str, Any]) -> Plan:

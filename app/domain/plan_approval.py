@@ -17,6 +17,7 @@ from app.domain.contract import Contract
 from app.domain.markdown import bullets, code, inline
 from app.domain.plan import Plan
 from app.domain.record import JournalEntry, Kept
+from app.domain.report_parts import dollars, seconds
 from app.domain.run import Run
 
 SHOWN = 16  # hex digits of the hash that people copy
@@ -92,6 +93,12 @@ def asked(run: Run, entry: JournalEntry) -> str:
         f"**In the model's words:** {inline(str(plan['summary']), 1_000)}",
         f"**Files that may change**\n\n{bullets(files, 20)}",
     ]
+    if run.large and run.limits is not None:
+        parts.append(
+            f"This is a run of class large ({len(plan['files'])} files): it has its own queue, and "
+            f"may use {dollars(run.limits.dollars)}, {run.limits.calls} model calls and "
+            f"{seconds(run.limits.wall * 1000)} of work."
+        )
     if tests:
         parts.append(f"**Tests**\n\n{bullets(tests, 20)}")
     if plan["amendments"]:

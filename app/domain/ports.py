@@ -270,6 +270,9 @@ class PullView:
     author: Person
     merged: bool = False
     merge_commit: str = ""  # of a merged one
+    node: str = ""  # its id in GraphQL
+    asked: tuple[str, ...] = ()  # logins that a review is requested from
+    asked_teams: tuple[str, ...] = ()  # and teams, by their slugs
 
 
 @dataclass(frozen=True)
@@ -499,6 +502,14 @@ class GitHubWriter(Protocol):
 
     def update_pull(self, number: int, title: str | None, body: str | None) -> PullView: ...
 
+    def mark_ready(self, number: int, head: str) -> PullView:
+        """An open draft at `head` made ready for review; as it is when read back. One that is no
+        draft, or has moved on, is left as it is. Needs the phase `ready`."""
+
+    def request_review(self, number: int, logins: Sequence[str], teams: Sequence[str]) -> PullView:
+        """A review asked of people and of teams, by their slugs. Raises `Refused` for whom GitHub
+        does not let be asked."""
+
     def check_run(
         self,
         name: str,
@@ -511,6 +522,8 @@ class GitHubWriter(Protocol):
         annotations: Sequence[Annotation] = (),
     ) -> int:
         """Create or adopt (by `external_id`) a completed check run with its annotations; its id."""
+
+    def own_comments(self, issue: int) -> list[str]: ...
 
     def comment(
         self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.domain.config_values import ConfigError, fitting, flag_of, inside, known_keys, texts_of
 
-PULL_REQUEST_KEYS = ("branch", "title", "template", "labels", "changelog")
+PULL_REQUEST_KEYS = ("branch", "title", "template", "labels", "reviewers", "changelog")
 TEMPLATES = (
     ".github/pull_request_template.md",
     ".github/PULL_REQUEST_TEMPLATE.md",
@@ -18,24 +18,29 @@ TEMPLATES = (
     "docs/pull_request_template.md",
     "docs/PULL_REQUEST_TEMPLATE.md",
 )
-LABELS = 10
+LABELS = REVIEWERS = 10
 
 _TITLE = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _BRANCH = re.compile(r"(?:[A-Za-z0-9_-]|\{[^{}]*\}){1,60}")
 _FIELD = re.compile(r"\{([^{}]*)\}|[{}]")
 _LABEL = re.compile(r"[^\x00-\x1f\x7f,]{1,50}")
+_REVIEWER = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9_-]{0,99})?"
+)  # a login, or a team as `owner/slug`
 
 
 @dataclass(frozen=True)
 class PullRequestConfig:
     """`branch` is a pattern of `{title}` for what a branch's name has after its fixed part, "" for
     nothing; `title` is a pattern of `{issue}` and `{title}`; `template`: whether the repository's
-    own template follows the evidence; `labels` for the pull request; `changelog` is the path of a
-    fragment, with `{issue}`, that a change should bring."""
+    own template follows the evidence; `labels` for the pull request; `reviewers` are logins, and
+    teams as `owner/slug`, that are asked for a review; `changelog` is the path of a fragment, with
+    `{issue}`, that a change should bring."""
 
     title: str = ""
     template: bool = False
     labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
     changelog: str = ""
     branch: str = ""
 
@@ -70,6 +75,13 @@ def read_pull_request(value: Any) -> PullRequestConfig:
         title=title,
         template=flag_of(mapping.get("template", False), "pull_request.template"),
         labels=_each(mapping.get("labels", ()), "pull_request.labels", LABELS, _LABEL, "a label"),
+        reviewers=_each(
+            mapping.get("reviewers", ()),
+            "pull_request.reviewers",
+            REVIEWERS,
+            _REVIEWER,
+            "a login, or a team as `owner/team`,",
+        ),
         changelog=changelog,
         branch=branch,
     )

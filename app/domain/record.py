@@ -34,11 +34,19 @@ BLOB_CAP = 8 * 1024 * 1024  # bytes of one artifact
 
 QUEUE_DESK = "desk"
 QUEUE_RUNS = "runs"
+QUEUE_LARGE = "large"  # runs of class large, for runners
 QUEUES = {Role.DESK: QUEUE_DESK, Role.RUNNER: QUEUE_RUNS}
+LARGE = "large"  # a run row's `class`, "" for all others
 
 JOB_EVENT = "worker.jobs.event"
 JOB_RUN = "worker.jobs.run"
 JOB_TOKEN = "worker.jobs.token"  # noqa: S105 - a dotted name
+
+
+def queue_of(role: Role, *, large: bool = False) -> str:
+    """The queue's name. Each worker of a runner has small runs or large ones before it, so that
+    large ones never hold the others up."""
+    return QUEUE_LARGE if large and role is Role.RUNNER else QUEUES[role]
 
 
 def event_key(key: str) -> str:
@@ -182,6 +190,7 @@ def rows_of_change(change: str) -> tuple[str, ...]:
         change_key(change),
         approval_key(change),
         pushers_key(change),
+        ready_key(change),
         waits_key(change),
         taken_key(change),
     )
@@ -210,6 +219,11 @@ def approval_lock_key(change: str) -> str:
 def pushers_key(change: str) -> str:
     """Hash: account id -> login of people who pushed to a Change's branch, as events said."""
     return f"pw:pushers:{change}"
+
+
+def ready_key(change: str) -> str:
+    """Hash: whether a Change's pull request was made ready and a review asked for, each once."""
+    return f"pw:ready:{change}"
 
 
 class Kept(StrEnum):

@@ -10,12 +10,12 @@ import posixpath
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from app.domain.budget import Limits
+from app.domain.budget import LARGE, Limits
 from app.domain.check import PARSERS, Check, Tier
 from app.domain.ci import CiMode
 from app.domain.config_values import CONFIG_PATH as CONFIG_PATH
@@ -70,6 +70,14 @@ class Publish(StrEnum):
     AFTER_APPROVAL = "after-approval"  # only after a person said `/agent publish TREE`
 
 
+class Ready(StrEnum):
+    """When a draft becomes ready for review."""
+
+    GATE = "gate"  # once the gate after publishing has passed
+    APPROVAL = "approval"  # once somebody who counts approved it as well
+    NEVER = "never"  # a person does it
+
+
 @dataclass(frozen=True)
 class CheckConfig:
     """One check as configured. `run` is a string for `sh -euc`, or a list run as it is.
@@ -113,7 +121,7 @@ class Roles:
 class RepoConfig:
     """All that a repository may say; defaults hold where the file or a key is missing.
 
-    `limits` holds the configured ones alone, `dollars` in micro-dollars.
+    `limits` and `large` hold the configured ones alone, `dollars` in micro-dollars.
     """
 
     version: int = 1
@@ -123,6 +131,7 @@ class RepoConfig:
     checks: tuple[CheckConfig, ...] = ()
     paths: PathRules = PathRules()
     limits: dict[str, int] | None = None
+    large: dict[str, int] | None = None  # limits of a run of class large
     on_stop: OnStop = OnStop.DRAFT
     evidence_key: str = ""  # the public key that evidence must be signed with, as one line
     setup: SetupConfig | None = None
@@ -134,6 +143,7 @@ class RepoConfig:
     approval: Approval = Approval.NOT_REQUESTER
     approval_on_all: bool = False  # people's own pull requests get the check of approval, too
     publish: Publish = Publish.AT_ONCE
+    ready: Ready = Ready.GATE
     pull_request: PullRequestConfig = AS_USUAL
     ci: CiMode = CiMode.AUTO
     ci_repair: int = 0  # repairs that red CI begins by itself, for one pull request
@@ -150,6 +160,7 @@ KEYS = (
     "checks",
     "paths",
     "limits",
+    "large",
     "on_stop",
     "evidence",
     "setup",
@@ -162,6 +173,7 @@ KEYS = (
     "publish",
     "roles",
     "pull_request",
+    "ready",
     "ci",
     "ci_repair",
     "caps",
@@ -197,10 +209,7 @@ LIMIT_RANGES: dict[str, tuple[int, int]] = {
     "changed_lines": (1, 100_000),
 }
 # Keys of the design that nothing obeys yet: accepting them would promise what is not done.
-NOT_YET = (
-    "mode",
-    "ready",
-)
+NOT_YET = ("mode",)
 
 _KEY_LINE = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}")
@@ -219,7 +228,8 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
         interpreter=command_of(mapping.get("interpreter", ()), "interpreter"),
         checks=_checks(mapping.get("checks", ())),
         paths=_paths(mapping.get("paths", {})),
-        limits=_limits(mapping["limits"]) if "limits" in mapping else None,
+        limits=_limits(mapping["limits"], "limits") if "limits" in mapping else None,
+        large=_limits(mapping["large"], "large") if "large" in mapping else None,
         on_stop=OnStop(one_of(mapping.get("on_stop", "draft"), "on_stop", tuple(OnStop))),
         evidence_key=_evidence_key(mapping.get("evidence", {})),
         setup=read_setup(mapping["setup"]) if "setup" in mapping else None,
@@ -237,6 +247,7 @@ def read(mapping: Mapping[str, Any]) -> RepoConfig:
             one_of(mapping.get("approval", "not-requester"), "approval", tuple(Approval))
         ),
         approval_on_all=flag_of(mapping.get("approval_on_all", False), "approval_on_all"),
+        ready=Ready(one_of(mapping.get("ready", "gate"), "ready", tuple(Ready))),
         publish=Publish(one_of(mapping.get("publish", "at-once"), "publish", tuple(Publish))),
     )
 
@@ -252,7 +263,17 @@ def limits_of(config: RepoConfig, ceiling: Limits) -> Limits:
 
     A ceiling of 0 for `changed_lines` is none.
     """
-    default, asked = Limits(), config.limits or {}
+    return _within(config.limits or {}, Limits(), ceiling)
+
+
+def large_limits_of(config: RepoConfig, ceiling: Limits) -> Limits:
+    """The same for a run of class large: what `large` says, else the larger of that class's
+    defaults and of what `limits` says."""
+    raised = {name: max(one, getattr(LARGE, name)) for name, one in (config.limits or {}).items()}
+    return _within(config.large or {}, replace(LARGE, **raised), ceiling)
+
+
+def _within(asked: Mapping[str, int], default: Limits, ceiling: Limits) -> Limits:
     values: dict[str, int] = {}
     for field in fields(Limits):
         value = asked.get(field.name, getattr(default, field.name))
@@ -368,26 +389,26 @@ def _paths(value: Any) -> PathRules:
     )
 
 
-def _limits(value: Any) -> dict[str, int]:
-    mapping = known_keys(value, tuple(LIMIT_RANGES), "limits")
+def _limits(value: Any, where: str) -> dict[str, int]:
+    mapping = known_keys(value, tuple(LIMIT_RANGES), where)
     found: dict[str, int] = {}
     for name, one in mapping.items():
         low, high = LIMIT_RANGES[name]
         if name == "dollars":
-            found[name] = _dollars(one, low, high)
+            found[name] = _dollars(one, f"{where}.dollars", low, high)
         else:
-            found[name] = number_of(one, f"limits.{name}", low, high)
+            found[name] = number_of(one, f"{where}.{name}", low, high)
     return found
 
 
-def _dollars(value: Any, low: int, high: int) -> int:
+def _dollars(value: Any, where: str, low: int, high: int) -> int:
     """Decimal dollars as micro-dollars."""
     if type(value) not in (int, float):
-        raise ConfigError("`limits.dollars`: a number of dollars is wanted, such as 2.50")
+        raise ConfigError(f"`{where}`: a number of dollars is wanted, such as 2.50")
     amount = Decimal(str(value)) * 1_000_000
     if not amount.is_finite() or not low <= amount <= high:
         raise ConfigError(
-            f"`limits.dollars`: from {low / 1e6:.2f} to {high / 1e6:.2f} is possible, not {value}"
+            f"`{where}`: from {low / 1e6:.2f} to {high / 1e6:.2f} is possible, not {value}"
         )
     return int(amount)
 

@@ -223,13 +223,12 @@ def _first(run: Run, facts: Facts, sizes: Sizes, rows: int) -> str:
     changes = compared(run, sizes)
     if changes:
         parts.append("  \n".join(changes))
-    limits = run.contract.limits if run.contract else None
     # The plan of a revision is about its own edits: those stand in a section of their own.
     plan = None if run.kind is Kind.REVISE else run.plan
     foreign = run.kind in JUDGING
     files = files_line(facts.deltas, plan, foreign or run.kind is Kind.REVISE)
     costs = not foreign and run.kind is not Kind.UNHOLD
-    parts.append("  \n".join((files, spent(run.spend, limits))) if costs else files)
+    parts.append("  \n".join((files, spent(run.spend, run.limits))) if costs else files)
     return "\n\n".join(parts)
 
 

@@ -47,11 +47,10 @@ def status(run: Run, elapsed_ms: int, link: str) -> str:
     done = _done(run)
     own = _REVISED if run.kind is Kind.REVISE else {}
     lines = [_stage(run, at, own.get(at, words), at in done) for at, words in _STAGES]
-    limits = run.contract.limits if run.contract else None
     parts = [
         f"<!-- patchwarrant:status:{run.change} -->\n**{_headline(run)}** · {minutes}",
         "\n".join(lines),
-        spent(run.spend, limits),
+        spent(run.spend, run.limits),
     ]
     if run.wait is not None:
         parts.insert(1, _waits(run.wait))
@@ -125,7 +124,6 @@ def _stage(run: Run, state: State, words: str, done: bool) -> str:
 
 def ending(run: Run, patch: str = "") -> str:
     """The new comment at an ending; mentions who asked. `patch` is partial work as a diff."""
-    limits = run.contract.limits if run.contract else None
     head = f"<!-- patchwarrant:ending:{run.id} -->\n{_who(run)}{_what(run)}"
     parts = [head]
     if run.halt is not None:
@@ -141,7 +139,7 @@ def ending(run: Run, patch: str = "") -> str:
             step = again_here(step)
         if step:
             parts.append(f"**What you can do:** {inline(step, 1_500)}")
-    parts.append(spent(run.spend, limits))
+    parts.append(spent(run.spend, run.limits))
     if patch.strip():
         parts.append(_partial(run, patch, BODY_TARGET - sum(map(len, parts)) - 1_000))
     parts.append(f"Run {code(run.id)}")

@@ -197,7 +197,6 @@ def revised(run: Run, facts: Facts) -> str:
     commit, verdict = run.publication.commit, run.verdict
     wall = f" The wall: {inline(verdict.wall, 300)}" if verdict and verdict.wall else ""
     result = RESULTS[verdict.result] if verdict else "❓ **Unknown.**"
-    limits = run.contract.limits if run.contract else None
     parts = [
         f"<!-- patchwarrant:ending:{run.id} -->\n{_who(run)}revised in {commit}. {result}{wall}"
         f"{by_itself(run)}"
@@ -221,7 +220,7 @@ def revised(run: Run, facts: Facts) -> str:
             f"⚠️ The head is {short(run.publication.overtaken)} by now: somebody pushed right "
             "after. The evidence is about the commit above alone."
         )
-    parts += [spent(run.spend, limits), f"Run {code(run.id)}"]
+    parts += [spent(run.spend, run.limits), f"Run {code(run.id)}"]
     return "\n\n".join(parts)
 
 

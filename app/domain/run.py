@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.domain.branch import branch_name
-from app.domain.budget import NOTHING, Spend
+from app.domain.budget import NOTHING, Limits, Spend
 from app.domain.check import Check, CheckResult
 from app.domain.ci import Ci
 from app.domain.contract import Contract
@@ -15,7 +15,7 @@ from app.domain.errors import HaltRecord, Waiting
 from app.domain.event import Person, Repository
 from app.domain.evidence import Verdict
 from app.domain.hints import Hint
-from app.domain.plan import Plan
+from app.domain.plan import Plan, most_files
 from app.domain.revision import Outcome
 from app.domain.state import Kind, Signal, State, move
 
@@ -131,6 +131,18 @@ class Run:
         if self.heads:
             return self.heads[-1]
         return self.contract.head if self.contract else ""
+
+    @property
+    def limits(self) -> Limits | None:
+        """What it may use, None before it has a contract. A plan of more files than a task of
+        ordinary size may change makes it one of class large, for good."""
+        return self.contract.held_to(most_files(self.plan)) if self.contract else None
+
+    @property
+    def large(self) -> bool:
+        """Of class large (B4): its plan is approved by a person, its queue and budget are apart."""
+        contract = self.contract
+        return contract is not None and (contract.large or self.limits is contract.larger)
 
     @property
     def branch(self) -> str:

@@ -194,10 +194,10 @@ return 1
 
 # Compare-and-set on fence and rev. KEYS: run row, due, Change row; ARGV after fence and operation:
 # rev, JSON, state, role, waiting, pull, over (0|1), release (0|1), due ("" = by the rules), grace,
-# run id, prefix of spend rows, ending (0|1), schema, branch ("" where the run has no contract yet:
-# as long as there is no pull request, a contract settles how the Change's branch is called). A run
-# that is over is always released; one that ends is no longer asked to end, or nobody could tell its
-# ending.
+# run id, prefix of spend rows, ending (0|1), schema, class (see record), branch ("" where the run
+# has no contract yet: as long as there is no pull request, a contract settles how the Change's
+# branch is called). A run that is over is always released; one that ends is no longer asked to end,
+# or nobody could tell its ending.
 SAVE = (
     _FENCED
     + """
@@ -205,13 +205,13 @@ local row = redis.call('HMGET', KEYS[1], 'rev', 'state', 'spend_day')
 if row[1] ~= ARGV[3] then return {'stale', row[1]} end
 local rev, at = text(row[1] + 1), now()
 redis.call('HSET', KEYS[1], 'v', ARGV[16], 'rev', rev, 'data', ARGV[4], 'state', ARGV[5],
-  'role', ARGV[6], 'waiting', ARGV[7])
+  'role', ARGV[6], 'waiting', ARGV[7], 'class', ARGV[17])
 if row[2] ~= ARGV[5] then redis.call('HSET', KEYS[1], 'crashes', '0', 'lapses', '') end
 if ARGV[7] == '' then redis.call('HDEL', KEYS[1], 'answer') end
 if ARGV[15] == '1' then redis.call('HDEL', KEYS[1], 'cancel', 'cancel_why') end
 local c = redis.call('HMGET', KEYS[3], 'pull', 'branch')
-if ARGV[17] ~= '' and c[1] == '0' and c[2] ~= ARGV[17] then
-  redis.call('HSET', KEYS[3], 'branch', ARGV[17])
+if ARGV[18] ~= '' and c[1] == '0' and c[2] ~= ARGV[18] then
+  redis.call('HSET', KEYS[3], 'branch', ARGV[18])
   redis.call('HINCRBY', KEYS[3], 'rev', 1)
 end
 if ARGV[8] ~= '0' and c[1] == '0' then
@@ -324,15 +324,18 @@ if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('SREM', KEYS[3], ARGV[1]) e
 return 1
 """
 
-# Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due, the queue;
-# ARGV: run id, first pause in ms (doubled with each one that nobody answered, 32-fold at most).
-# Answer: its number, -1 where the one before waits in that queue still.
+# Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due, the queue, that
+# of class large; ARGV: run id, first pause in ms (doubled with each one that nobody answered,
+# 32-fold at most). Answer: its number, -1 where the one before waits in that queue still, 0 where
+# there is no such run; and the run's class.
 WAKE = (
     _NOW
     + """
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local at, r = now(), redis.call('HMGET', KEYS[1], 'lease', 'unclaimed', 'wakes')
-local queued = redis.call('LPOS', KEYS[3], ARGV[1] .. '-' .. (r[3] or '0'))
+if redis.call('EXISTS', KEYS[1]) == 0 then return {0, ''} end
+local at, r = now(), redis.call('HMGET', KEYS[1], 'lease', 'unclaimed', 'wakes', 'class')
+local class = r[4] or ''
+local queue = class == 'large' and KEYS[4] or KEYS[3]
+local queued = redis.call('LPOS', queue, ARGV[1] .. '-' .. (r[3] or '0'))
 if tonumber(r[1]) <= at and redis.call('ZSCORE', KEYS[2], ARGV[1]) then
   local pause = tonumber(ARGV[2])
   if not queued then
@@ -341,8 +344,8 @@ if tonumber(r[1]) <= at and redis.call('ZSCORE', KEYS[2], ARGV[1]) then
   end
   redis.call('ZADD', KEYS[2], text(at + pause), ARGV[1])
 end
-if queued then return -1 end
-return redis.call('HINCRBY', KEYS[1], 'wakes', 1)
+if queued then return {-1, class} end
+return {redis.call('HINCRBY', KEYS[1], 'wakes', 1), class}
 """
 )
 

@@ -121,8 +121,8 @@ def status(person: Person, runs: Sequence[Run], now_ms: int) -> str:
 
 def _run(run: Run, now_ms: int) -> str:
     age = seconds(max(0, now_ms - run.created))
-    limits = run.contract.limits if run.contract else None
-    what = f"{code(run.id)} ({run.kind}, begun {age} ago by {code(run.requester.login)}): "
+    kind = f"{run.kind} of class large" if run.large else str(run.kind)
+    what = f"{code(run.id)} ({kind}, begun {age} ago by {code(run.requester.login)}): "
     if run.state not in ENDS:
         what += f"in {code(run.state)}"
         if run.wait is not None:
@@ -133,7 +133,7 @@ def _run(run: Run, now_ms: int) -> str:
         what += "complete"
         if run.publication.pull:
             what += f", pull request #{run.publication.pull}"
-    return f"{what}. {spent(run.spend, limits)}"
+    return f"{what}. {spent(run.spend, run.limits)}"
 
 
 def capped(person: Person, scope: str, limit: int) -> str:
@@ -154,7 +154,6 @@ def explained(run: Run) -> str:
     found = run.grounding
     paths = bullets([code(path) for path in found.paths], 20) if found and found.paths else ""
     words = inline(found.summary, 6_000) if found else "(nothing)"
-    limits = run.contract.limits if run.contract else None
     base = code(run.contract.base_commit[:12]) if run.contract else "the base"
     parts = [
         f"<!-- patchwarrant:ending:{run.id} -->\n{mention(run.requester)}this is what the code at "
@@ -163,7 +162,7 @@ def explained(run: Run) -> str:
     ]
     if paths:
         parts.append(f"**Files that it read**\n\n{paths}")
-    parts += [spent(run.spend, limits), f"Run {code(run.id)}"]
+    parts += [spent(run.spend, run.limits), f"Run {code(run.id)}"]
     return "\n\n".join(parts)
 
 

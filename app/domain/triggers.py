@@ -37,6 +37,7 @@ _NUDGES: dict[str, tuple[str, ...]] = {
     "member": ("added", "edited", "removed"),
     "pull_request": (
         "closed",
+        "converted_to_draft",
         "edited",
         "opened",
         "ready_for_review",

@@ -40,7 +40,7 @@ def bench(
         )
         made = Bench(up, links, stories)
         _warm(up)
-        yield made, {name: recorded(made, name) for name in stories}
+        yield made, {name: sure(made, name) for name in stories}
 
 
 def _warm(up: Town) -> None:
@@ -49,6 +49,13 @@ def _warm(up: Town) -> None:
     STORIES["fix"].begin(up)
     with Office(up.place) as office:
         office.work()
+
+
+def sure(made: Bench, story: str) -> list[Point]:
+    """The points that two clean runs have in common: a machine that is very busy makes some wait
+    once more than they have to, at a point that no case would come to."""
+    first = set(recorded(made, story))
+    return [point for point in recorded(made, story) if point in first]
 
 
 def recorded(made: Bench, story: str) -> list[Point]:

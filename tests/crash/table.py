@@ -28,7 +28,7 @@ SAYS = {
     "kill": "kill -9 of the process",
     "exception": "an exception that nobody expected",
     "stop": "SIGSTOP long past the lease, another worker finishes, SIGCONT",
-    "poison": "kill -9 each time, until the run is quarantined",
+    "poison": "kill -9 each time, until the run is quarantined, or its ending set aside",
     "lost-answer": "Redis did it and its answer was lost",
     "redis-": "kill -9 of Redis and its restart from its AOF, whole or torn at the end",
     "github-": "GitHub: done then cut, done then 502, 502, cut before, secondary limit",
@@ -67,7 +67,9 @@ def write(path: Path, rows: Sequence[dict[str, Any]], seconds: float) -> None:
         "no token, container or lease left; the journal's chain whole; no secret in ledger or log. "
         "The points are read off a recorded run, before and after each effect on Redis, GitHub, "
         "the git server, the model and the sandbox: the first and the last of each kind in each "
-        "state.",
+        "state. Before the fresh worker, GitHub tells of all that was done there, our own acts "
+        "above all. Of `verify`, `revise` and `update` only what is their own is gone through: the "
+        "desk's stages, and effects that no story before them has.",
         "",
         "## Cases by state and fault",
         "",

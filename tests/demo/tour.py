@@ -143,6 +143,14 @@ class Tour:
         head = run.publication.commit
         self.until(lambda: self.check(head, "patchwarrant/approval") != "")
         self.answers(f"patchwarrant/approval is {self.check(head, 'patchwarrant/approval')}")
+        self.until(lambda: bool(self.hub.pull(self.name, pull)["requested_reviewers"]))
+        view = self.hub.pull(self.name, pull)
+        assert not view["draft"]
+        asked = ", ".join(one["login"] for one in view["requested_reviewers"])
+        self.answers(
+            f"patchwarrant/gate is {self.check(head, 'patchwarrant/gate')}; "
+            f"the draft is made ready for review, and a review is asked of {asked}"
+        )
 
     def revised(self, pull: int) -> Run:
         what = "/agent revise Take tabs as well as blanks."

@@ -219,7 +219,7 @@ def test_nothing_is_published_before_the_word_of_a_second_person(town: Town) -> 
     assert time.monotonic() - began < 20
     assert run.verdict is not None and run.verdict.tree == tree
     (pull,) = hub.pulls(name)
-    assert pull["draft"] and pull["head"]["sha"] == run.publication.commit
+    assert pull["head"]["sha"] == run.publication.commit
     becomes(town, name, run.publication.commit, *WAITS)
     hub.review(name, pull["number"], "carol", "APPROVE")
     becomes(town, name, run.publication.commit, "success", "Approved by carol")

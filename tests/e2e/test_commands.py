@@ -314,6 +314,21 @@ def test_a_large_task_may_list_more_files_and_always_has_its_plan_approved(town:
     town.end(name, number)
 
 
+def test_a_plan_of_many_files_makes_a_large_run_which_goes_on_in_its_own_queue(town: Town) -> None:
+    name = town.repository({**FILES, ".github/agent.yml": PYTEST + "large: {turns: 20}\n"})
+    town.patches(name, {**FIX, **{f"notes/part{n}.txt": f"{n}\n" for n in range(8)}})
+    number = town.ask(name)
+    text = said(town, name, number, "class large (9 files)")
+    digest = re.search(r"/agent approve ([0-9a-f]{16})", text)
+    assert digest is not None
+    town.up.hub.comment(name, number, "mona", f"/agent approve {digest[1]}")
+    run = town.end(name, number)
+    assert run.verdict is not None and run.verdict.result is Result.PASSED, run.halt
+    assert run.large and run.limits is not None
+    assert (run.limits.turns, run.limits.dollars) == (20, 10_000_000)
+    assert run.candidate is not None and len(run.candidate.changes) == 9
+
+
 def test_status_help_and_unknown_words_are_answered(town: Town) -> None:
     name = town.repository()
     town.patches(name, FIX)

@@ -95,6 +95,7 @@ def test_the_tour_ends_with_a_change_that_a_second_person_approved(tmp_path: Pat
     assert done.returncode == 0, said
     for part in (
         "needs-info", "was not done", "waits for /agent approve", "opens the draft #",
+        "success: Ready for review; the draft is made ready", "a review is asked of mona",
         "Done in", "checks that head without a model: passed",
         "action_required: Approved by somebody who took part", "success: Approved by carol",
     ):  # fmt: skip

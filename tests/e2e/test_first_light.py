@@ -47,7 +47,11 @@ def test_a_labelled_issue_becomes_a_draft_whose_tree_is_the_checked_tree(town: T
     pulls = town.up.hub.pulls(name)
     assert len(pulls) == 1
     pull = pulls[0]
-    assert pull["draft"] is True
+    hub, made = town.up.hub, pull["number"]
+    town.up.await_true(lambda: bool(hub.pull(name, made)["requested_reviewers"]), 20)
+    shown = hub.pull(name, made)
+    assert [one["login"] for one in shown["requested_reviewers"]] == ["mona"]
+    assert shown["draft"] is False, "the gate passed, and then it was made ready"
     branch = pull["head"]["ref"]
     assert branch == f"agent/issue-{number}-{run.change}"
     commit, tree = head(town, name, branch)

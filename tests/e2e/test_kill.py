@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -99,35 +100,44 @@ CASES = [
 ]
 
 
-def struck(town: Town, role: str, how: str) -> list[int]:
+@dataclass(frozen=True)
+class Stopped:
+    """A role that stands still: its main process, and all of its family."""
+
+    parent: subprocess.Popen[bytes]
+    family: tuple[int, ...]
+
+
+def struck(town: Town, role: str, how: str) -> Stopped | None:
     """Do it to the role; the processes that are stopped now."""
     if how == "redis":
         town.up.redis.kill()
         town.up.redis.start()
-        return []
+        return None
     if how == "kill":
         town.up.kill(role)
         town.up.start(role)
-        return []
-    parent = town.up.processes.pop(role).pid
-    family = [parent, *descendants(parent)]
+        return None
+    parent = town.up.processes.pop(role)
+    family = (parent.pid, *descendants(parent.pid))
     for pid in family:
         os.kill(pid, signal.SIGSTOP)
     town.up.start(role)
-    return family
+    return Stopped(parent, family)
 
 
-def continued(town: Town, stopped: list[int], role: str) -> None:
+def continued(town: Town, stopped: Stopped, role: str) -> None:
     """Let the outdated worker go on, until it has seen that its lease is over."""
     said = town.up.log(role).count("lease")
-    for pid in stopped:
+    for pid in stopped.family:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
     with suppress(TimeoutError):  # a worker that held nothing just now says nothing
         town.up.await_true(lambda: town.up.log(role).count("lease") > said, 6)
-    for pid in reversed(stopped):
+    for pid in reversed(stopped.family):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    stopped.parent.wait()
 
 
 @pytest.mark.parametrize(("how", "name"), CASES)
@@ -148,9 +158,11 @@ def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, how: str, n
     town.up.await_true(reached, 60)
     stopped = struck(town, point.role, how)
 
-    ended = town.end(repository, number, seconds=150)
-    if stopped:
-        continued(town, stopped, point.role)
+    try:
+        ended = town.end(repository, number, seconds=150)
+    finally:
+        if stopped is not None:
+            continued(town, stopped, point.role)
     assert ended.state is State.COMPLETE
     assert ended.verdict is not None
     assert ended.verdict.result is Result.PASSED

@@ -120,6 +120,8 @@ class FakeGitHub:
     clock: str = "2026-11-30T10:00:00Z"
     reviews: list[ReviewView] = field(default_factory=list)
     inline: list[InlineView] = field(default_factory=list)
+    marked: list[int] = field(default_factory=list)  # pull requests that were made ready by us
+    teams: frozenset[str] = frozenset()
 
     def commit_files(
         self, branch: str, files: Files, message: str = "Files", by: Person | None = None
@@ -173,7 +175,7 @@ class FakeGitHub:
     @contextmanager
     def write(self, run: Run, phase: Phase) -> Iterator[GitHubWriter]:
         self.phases.append(phase)
-        yield FakeWriter(self, run.branch)
+        yield FakeWriter(self, run.branch, phase)
 
     def next_id(self) -> int:
         return 1_000 + sum(map(len, (self.comments, self.checks, self.pulls, self.inline)))
@@ -368,6 +370,7 @@ class FakeWeigher(FakeReader):
 class FakeWriter:
     hub: FakeGitHub
     bound: str
+    phase: Phase = Phase.GIT
 
     def tree(self, base_tree: str, files: Sequence[FileWrite], expected: str) -> None:
         self.hub.up()
@@ -453,6 +456,30 @@ class FakeWriter:
         self.hub.pulls[number] = replace(view, title=title or view.title, body=body or view.body)
         return self.hub.pulls[number]
 
+    def mark_ready(self, number: int, head: str) -> PullView:
+        view = self.pull_view(number)
+        if self.phase is not Phase.READY:
+            raise ForbiddenCall("not a call of this phase")
+        if view.draft and view.state == "open" and view.head_sha == head:
+            self.hub.marked.append(number)
+            self.hub.pulls[number] = replace(view, draft=False)
+        return self.hub.pulls[number]
+
+    def request_review(self, number: int, logins: Sequence[str], teams: Sequence[str]) -> PullView:
+        view = self.pull_view(number)
+        if self.phase is not Phase.PULL:
+            raise ForbiddenCall("not a call of this phase")
+        if view.author.login in logins:
+            raise Refused("Review cannot be requested from pull request author.", 422)
+        if any(one not in self.hub.roles for one in logins) or not set(teams) <= self.hub.teams:
+            raise Refused("Reviews may only be requested from collaborators.", 422)
+        people = [one for one in logins if one not in view.asked]
+        groups = [one for one in teams if one not in view.asked_teams]
+        self.hub.pulls[number] = replace(
+            view, asked=(*view.asked, *people), asked_teams=(*view.asked_teams, *groups)
+        )
+        return self.hub.pulls[number]
+
     def check_run(
         self,
         name: str,
@@ -489,6 +516,10 @@ class FakeWriter:
             )
         )
         return made
+
+    def own_comments(self, issue: int) -> list[str]:
+        self.hub.up()
+        return [c.body for c in self.hub.comments if c.ours and c.issue == issue]
 
     def comment(
         self, issue: int, body: str, marker: str, known: int = 0, *, keep: bool = False

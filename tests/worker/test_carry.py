@@ -70,6 +70,7 @@ class Role1:
             owner="test",
             lease_ms=2_000,
             daily=1_000_000,
+            large_daily=400_000,
             ending=self.ending,
         ).carry(run_id)
         found = self.ledger.run(run_id)
@@ -119,6 +120,14 @@ def test_a_run_goes_through_the_stages_of_its_role_and_wakes_the_next_role(ledge
     moves = [e.data for e in ledger.journal(run.id) if e.kind is Kept.MOVE]
     assert moves == [{"from": "admit", "to": "prepare"}]
     assert run.spend.active_ms == 1000
+
+
+@pytest.mark.parametrize(("large", "cap"), [(False, 1_000_000), (True, 400_000)])
+def test_a_large_run_sees_its_own_share_of_the_day(ledger: Ledger, large: bool, cap: int) -> None:
+    run_id = at(ledger, State.LOCATE, contract=replace(contract(OnStop.DRAFT), large=large))
+    role = Role1(ledger, Role.RUNNER, {State.LOCATE: raising(halt())})
+    role.carry(run_id)
+    assert role.hold is not None and role.hold.daily == cap
 
 
 def test_a_held_run_is_left_alone(ledger: Ledger) -> None:

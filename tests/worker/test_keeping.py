@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from redis import Redis
 
 from app.domain import record
 from app.domain.errors import Stop, Unavailable
-from app.domain.state import Role
+from app.domain.state import Role, Signal
+from tests.worker.desk.made import contract
 from tests.worker.store.samples import an_event, opened
 from worker import keeping, settings
 from worker.desk.wiring import ring_again
@@ -16,6 +19,7 @@ from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
 from worker.runner.wiring import Runner
 from worker.store.ledger import Ledger
+from worker.store.rows import Wake
 
 
 def queued(redis: Redis, name: str) -> list[str]:
@@ -31,6 +35,39 @@ def test_a_run_that_nobody_holds_is_rung_for_its_role_alone(redis: Redis) -> Non
     assert queued(redis, "desk") == [f"{run_id}-1"]
     keeping.rewake(Role.DESK, ledger, bell)  # not due again yet
     assert queued(redis, "desk") == [f"{run_id}-1"]
+
+
+def test_a_large_run_is_rung_where_large_ones_wait_and_a_workers_of_others_hands_it_on(
+    redis: Redis,
+) -> None:
+    ledger, bell = Ledger(redis), Bell(redis)
+    run_id = opened(ledger)
+    lease = ledger.claim(run_id, "desk", 60_000)
+    assert lease is not None
+    held = replace(contract("b" * 40), large=True)
+    moved = replace(lease.run, contract=held).moved(Signal.DONE)
+    ledger.save(lease, moved, due_ms=ledger.now(), release=True)
+    keeping.rewake(Role.RUNNER, ledger, bell)
+    assert (queued(redis, "runs"), queued(redis, "large")) == ([], [f"{run_id}-1"])
+
+    settled = settings.runner(settings.Door({"ANTHROPIC_API_KEY": "k"}))
+    model, sandbox = AnthropicModel("k", "http://127.0.0.1:9"), SandboxClient("/nowhere.sock")
+    runner = Runner(settled, ledger, bell, model, sandbox)
+    runner.carry(run_id, large=False)
+    assert queued(redis, "large") == [f"{run_id}-1"]  # it waits there already
+    redis.delete("rq:queue:large")
+    runner.carry(run_id, large=False)
+    assert queued(redis, "large") == [f"{run_id}-2"]
+    row = ledger.row(run_id)
+    assert row is not None and row.fence == 1  # the worker of small runs took nothing
+
+
+def test_a_large_run_at_the_desk_waits_with_all_others(redis: Redis) -> None:
+    bell = Bell(redis)
+    bell.run(Role.DESK, "r1", Wake(3, large=True))
+    bell.run(Role.RUNNER, "r2", Wake(1))
+    assert (queued(redis, "desk"), queued(redis, "runs")) == (["r1-3"], ["r2-1"])
+    assert queued(redis, "large") == []
 
 
 def test_a_run_whose_wake_up_waits_in_the_queue_is_not_rung_for_again(redis: Redis) -> None:

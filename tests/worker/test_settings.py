@@ -57,6 +57,23 @@ def test_a_number_that_is_none_is_said(value: str) -> None:
         settings.sandbox(door(PATCHWARRANT_SANDBOXES=value))
 
 
+@pytest.mark.parametrize(
+    ("said", "daily", "large"),
+    [
+        ({}, 25_000_000, 15_000_000),
+        ({"PATCHWARRANT_DAILY_DOLLARS": "0.3"}, 300_000, 180_000),
+        ({"PATCHWARRANT_LARGE_DAILY_DOLLARS": "3.5"}, 25_000_000, 3_500_000),
+        ({"PATCHWARRANT_LARGE_DAILY_DOLLARS": "0"}, 25_000_000, 0),
+        ({"PATCHWARRANT_LARGE_DAILY_DOLLARS": "99"}, 25_000_000, 25_000_000),
+    ],
+)
+def test_runs_of_class_large_have_a_share_of_the_day(
+    said: dict[str, str], daily: int, large: int
+) -> None:
+    made = settings.runner(door(ANTHROPIC_API_KEY="sk-x", **said))
+    assert (made.daily, made.large_daily, made.large_workers) == (daily, large, 1)
+
+
 def test_lists_are_split_at_commas() -> None:
     made = settings.sandbox(door(PATCHWARRANT_IMAGES=" a , ,b "))
     assert made.images == ("a", "b")

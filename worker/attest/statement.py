@@ -154,7 +154,7 @@ def _predicate(run: Run, room: _Room) -> dict[str, Any]:
             for one in run.attempts[-20 if room.whole else -3 :]
         ],
         "findings": _findings(verdict.findings, room),
-        "limits": vars(contract.limits),
+        "limits": vars(run.limits or contract.limits),
         "spend": _spend(run),
         "model": {"id": run.model, "prompts": run.prompts},
     }

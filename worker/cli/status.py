@@ -18,7 +18,8 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     for run in ledger.runs(30):
         pull = run.publication.pull_url or "-"
         issue = f"{run.repository.full_name}#{run.issue}"
-        table.add_row(run.id, issue, run.state, _why(run), f"${run.spend.dollars / 1e6:.2f}", pull)
+        state = f"{run.state}, large" if run.large else run.state
+        table.add_row(run.id, issue, state, _why(run), f"${run.spend.dollars / 1e6:.2f}", pull)
     console = Console()
     paused = ledger.paused()
     if paused:

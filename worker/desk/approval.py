@@ -21,6 +21,7 @@ from app.domain.event import Event, EventKind
 from app.domain.merge_gate import CHECK as GATE
 from app.domain.permissions import Phase
 from app.domain.ports import ApprovalReader, CheckView, PullView
+from app.domain.ready import Passed
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.repo_config import Approval, RepoConfig
 from app.domain.run import Run
@@ -30,6 +31,7 @@ from worker.desk.bystanders import Bystanders
 from worker.desk.gate_look import EXTERNAL as GATES
 from worker.desk.gate_look import GateLook
 from worker.desk.kit import Write
+from worker.desk.readying import Readying
 from worker.desk.weighed import Known, facts_of
 from worker.store.approvals import Approvals
 
@@ -39,6 +41,7 @@ LOCK_MS = 120_000
 BATCH = 20
 ROUNDS = 5  # looks in a row, while events keep coming
 EXTERNAL = "approval:"
+DRAFTED = "pull_request.converted_to_draft"
 PRESSED = "check_run.rerequested"
 log = logging.getLogger(__name__)
 
@@ -84,6 +87,8 @@ class ApprovalDesk:
         changes = tuple(self._concerned(event))
         now = self.ledger.now()
         for change in changes:
+            if (event.told, event.issue) == (DRAFTED, change.pull):
+                self.rows.drafted(change.id)  # first: a look that is under way may see it still
             self.rows.mark(change.repository, change.id, now)
             told = (event.told, event.issue) == ("pull_request.synchronize", change.pull)
             if told and event.sender.kind == "User" and event.sender.id:
@@ -222,7 +227,15 @@ class ApprovalDesk:
             through = self.gates.gate(runs, facts)
             if not self.rows.lock(change.id, self.owner, LOCK_MS):
                 raise Unavailable("somebody else looks at this gate by now")
-            self.gates.show(change.id, runs[-1], facts.head, through, gate_shown)
+            ready = Readying(self.rows, self.write)
+            said = ready.said(change.id, through)
+            self.gates.show(change.id, runs[-1], facts.head, through, gate_shown, said)
+            if not self.rows.lock(change.id, self.owner, LOCK_MS):
+                raise Unavailable("somebody else looks at this gate by now")
+            ready.act(change.id, runs, facts, Passed(through.passed, found.approved), view)
+            now = ready.said(change.id, through)
+            if now != said:
+                self.gates.show(change.id, runs[-1], facts.head, through, (), now)
         if facts.state == "open":
             return self.ledger.now() + AGAIN_MS
         self.rows.drop(change.repository, change.id)

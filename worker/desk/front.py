@@ -15,6 +15,7 @@ from app.domain.ports import GitHubReader, GitHubWriter
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State
+from worker.desk.forgotten import forgotten
 from worker.desk.kit import FIX_LABEL, Read, Write, counted
 from worker.store.rows import Opened, Opening
 
@@ -114,7 +115,7 @@ class EventDesk:
     operator's allow-list in lower case. Without `read` nobody's role can be asked, so that no
     answer and no command is taken. Without `caps` there are none. `bots` are ids of bots that the
     operator lets trigger; `own` gives the login of the App's own bot, which never may. Without
-    `approvals` none is looked at."""
+    `approvals` none is looked at. `forgot` says whether a ledger was lost before this one."""
 
     ledger: Events
     write: Write
@@ -126,6 +127,7 @@ class EventDesk:
     bots: frozenset[int] = frozenset()
     own: Callable[[], str] = lambda: ""
     approvals: Approvals | None = None
+    forgot: Callable[[], bool] = lambda: False
 
     def allows(self, event: Event) -> bool:
         """Whether the operator lets anything happen for this event's owner and sender."""
@@ -182,6 +184,8 @@ def left_behind(run: Run, desk: EventDesk) -> Opened | None:
     """Close the issue's Change if what it left on GitHub, read live, allows no further run of it;
     an answer where there is a pull request that the ledger does not know."""
     change = desk.ledger.open_change(run.repository.id, run.issue)
+    if change is None and run.kind is Kind.FIX and desk.forgot():
+        return forgotten(run, desk.write)
     if change is None or change.active or desk.read is None:
         return None
     try:
@@ -226,6 +230,13 @@ def note_of(opened: Opened) -> tuple[str, str]:
             f"This issue has an open pull request of mine already: #{opened.pull}. "
             "To have it changed, comment `/agent revise` and what you want there. "
             f"For a new start close it and set the label `{FIX_LABEL}` again.",
+        )
+    if opened.outcome is Opening.FORGOTTEN:
+        return (
+            f"<!-- patchwarrant:pull:{opened.change} -->",
+            f"This issue has an open pull request of mine already: #{opened.pull}. This instance "
+            "lost what it knew of it, so it cannot go on with it: its evidence stays, no command "
+            f"changes it. For a new start close it and set the label `{FIX_LABEL}` again.",
         )
     waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""
     waits += DO_NOW.get(opened.waiting, "")

@@ -70,10 +70,16 @@ class GateLook:
         self.ledger.add_event(ci_repair.event_of(last, by, pull, head, said))
 
     def show(
-        self, change: str, run: Run, head: str, found: Gate, shown: tuple[CheckView, ...]
+        self,
+        change: str,
+        run: Run,
+        head: str,
+        found: Gate,
+        shown: tuple[CheckView, ...],
+        beside: Sequence[str] = (),
     ) -> None:
         """Write the check run where it does not say that already."""
-        title, summary = merge_gate.output(found)
+        title, summary = merge_gate.output(found, beside)
         conclusion = "success" if found.passed else "action_required"
         external = f"{EXTERNAL}{change}"
         there = next((one for one in shown if one.external_id == external), None)

@@ -55,6 +55,8 @@ class DeskKit:
     looked at; `over_cap` says which scope of a repository's own caps on runs an hour this run would
     exceed, "" for none, and then takes it out of the count; `uncount` takes a run that its person
     may not start out of every count but that person's own.
+    `ceiling` is what the operator allows a run at most, `large` the same for one of class large,
+    None where none is admitted.
     """
 
     hold: Hold
@@ -71,6 +73,7 @@ class DeskKit:
     now: Callable[[], int]
     owners: frozenset[str]
     ceiling: Limits
+    large: Limits | None = None
     last_edit: Callable[[int, int], tuple[str, str]] = lambda _repository, _issue: ("", "")
     taking_off: Callable[[int, int], None] = lambda _repository, _issue: None
     taken_off: Callable[[int, int], int] = lambda _repository, _issue: 0

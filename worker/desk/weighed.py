@@ -64,6 +64,8 @@ def facts_of(
         base=view.base_ref,
         mode=config.approval,
         least=config.roles.change,
+        ready=config.ready,
+        reviewers=config.pull_request.reviewers,
         proof=proof,
         took=tuple(prompted(known, config.approval)),
         amiss=amiss,

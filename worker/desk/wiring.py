@@ -15,7 +15,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from app.domain.budget import Limits
+from app.domain.budget import LARGE, Limits
 from app.domain.doctor import Unseen, summary
 from app.domain.doctor_rules import examine as examine_settings
 from app.domain.errors import Fault, Fenced, Halt
@@ -37,7 +37,7 @@ from worker.desk.approval import ApprovalDesk
 from worker.desk.connect import Access
 from worker.desk.events import EventDesk, handle_event
 from worker.desk.gate_look import GateLook
-from worker.desk.github.auth import App, KeyProblem, load_key
+from worker.desk.github.auth import App, KeyProblem, fresh_key, load_key
 from worker.desk.github.deliveries import Deliveries
 from worker.desk.github.survey import installations, labelled, repositories
 from worker.desk.kit import RUNNING, DeskKit, counted
@@ -81,6 +81,10 @@ from worker.store.turns import Turns
 CEILING = Limits(
     turns=40, calls=200, repairs=10, dollars=20_000_000, wall=7_200, repeats=5, try_outs=60
 )
+# The same for a run of class large; its dollars are a setting.
+LARGE_CEILING = Limits(
+    turns=100, calls=500, repairs=10, wall=14_400, repeats=5, try_outs=120, files=LARGE.files
+)
 LOOK_MS = 3_600_000  # between two looks at one repository's settings, for the evidence
 TIDY = 300.0  # seconds between two looks for what is past its days
 SEARCH_MS = 60_000  # between two searches for pull requests whose approval nobody looks at
@@ -119,6 +123,7 @@ class Desk:
 
     def crew(self, run: Run, hold: LedgerHold) -> Crew:
         """The stages for one held run."""
+        dear = self.held.large_dollars
         kit = DeskKit(
             hold=hold,
             read=partial(self.access.read, own=hold.own),
@@ -134,6 +139,7 @@ class Desk:
             now=self.ledger.now,
             owners=frozenset(owner.lower() for owner in self.held.owners),
             ceiling=CEILING,
+            large=replace(LARGE_CEILING, dollars=dear) if dear else None,
             last_edit=self.ledger.last_edit,
             taking_off=self.ledger.taking_off,
             taken_off=self.ledger.taken_off,
@@ -231,6 +237,7 @@ class Desk:
             bots=self.held.bots,
             own=self._own,
             approvals=self.approvals(),
+            forgot=self.epoch().renewed,
         )
 
     @contextmanager
@@ -351,6 +358,7 @@ def _desk(held: settings.DeskSettings, key: RSAPrivateKey, longest: int = LONGES
         now=lambda: ledger.now() / 1000,
         clock=time.monotonic,
         sleep=time.sleep,
+        fresh=partial(fresh_key, held.app_key_file, held.app_key.value),
     )
     tokens = Tokens(ledger, app, Seal(held.seal.value), lambda: secrets.token_hex(4), ledger.now)
     access = Access(

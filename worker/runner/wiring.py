@@ -21,7 +21,7 @@ from app.domain.record import BLOB_CAP, JOB_TOKEN, Kept
 from app.domain.redact import Redactor
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
-from app.domain.state import JUDGING, Role, State
+from app.domain.state import JUDGING, OWNER, Role, State
 from worker import jobs, logs, settings
 from worker.carry import Carrier, Crew, Stage
 from worker.config_file import config_of, workflow_of
@@ -170,7 +170,17 @@ class Runner:
             owner=owner_of(Role.RUNNER),
             lease_ms=self.held.lease_ms,
             daily=self.held.daily,
+            large_daily=self.held.large_daily,
         )
+
+    def carry(self, run_id: str, *, large: bool) -> None:
+        """Carry a run as a worker of one queue. One of class large that came to a worker of the
+        others (its plan made it one meanwhile) is rung for where it belongs."""
+        run = None if large else self.ledger.readable(run_id)
+        if run is not None and run.large and OWNER[run.state] is Role.RUNNER:
+            self._wake(run_id, Role.RUNNER)
+            return
+        self.carrier().carry(run_id)
 
     def _wake(self, run_id: str, role: Role) -> None:
         self.bell.run(role, run_id, self.ledger.wake(run_id, role))
@@ -224,7 +234,10 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     gc.freeze()  # what is imported by now stays shared between the forked workers
     connected: Callable[[], Redis] = partial(connect, held.redis_url)
     bodies: dict[str, Callable[[], None]] = {
-        f"worker-{number}": partial(_work, held) for number in range(held.workers)
+        f"worker-{number}": partial(_work, held, large=False) for number in range(held.workers)
+    }
+    bodies |= {
+        f"large-{number}": partial(_work, held, large=True) for number in range(held.large_workers)
     }
     bodies["keeper"] = partial(keep, Role.RUNNER, connected)
     bodies["tidier"] = partial(_tidy, held)
@@ -232,7 +245,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     return 0
 
 
-def _work(held: settings.RunnerSettings) -> None:
+def _work(held: settings.RunnerSettings, *, large: bool) -> None:
     redis = connect(held.redis_url)
     runner = Runner(
         held=held,
@@ -241,8 +254,8 @@ def _work(held: settings.RunnerSettings) -> None:
         model=AnthropicModel(held.model_key.value, held.model_url),
         sandbox=SandboxClient(held.sandbox, held.sandbox_tls),
     )
-    jobs.install(run=lambda run_id: runner.carrier().carry(run_id))
-    listen(Role.RUNNER, partial(connect, held.redis_url))
+    jobs.install(run=partial(runner.carry, large=large))
+    listen(Role.RUNNER, partial(connect, held.redis_url), large=large)
 
 
 def _tidy(held: settings.RunnerSettings) -> None:

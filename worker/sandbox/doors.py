@@ -111,7 +111,12 @@ def _family(host: str) -> socket.AddressFamily:
 def tls(certs: str) -> ssl.SSLContext:
     """TLS 1.3 that takes nobody without a certificate of the CA. Raises `Refused`."""
     folder = Path(certs)
-    missing = [name for name in FILES if not certs or not (folder / name).is_file()]
+    missing = [name for name in FILES if not (folder / name).is_file()]
+    if not certs:
+        raise Refused(
+            "PATCHWARRANT_SANDBOX_LISTEN opens a door to other machines: set "
+            "PATCHWARRANT_SANDBOX_TLS to a folder with ca.pem, cert.pem and key.pem"
+        )
     if missing:
         raise Refused(
             f"PATCHWARRANT_SANDBOX_TLS={certs} lacks {', '.join(missing)}; without them nobody "

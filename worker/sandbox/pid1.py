@@ -36,6 +36,8 @@ COVER_CAP = 64 << 20
 WALK_CAP = 20_000  # files looked at to find an oversized one
 LAY_CAP = 50_000  # links laid into folders that the tree has, too
 LOCALE = "LC_ALL"  # of this program and of tar; a check gets the image's
+LOOK_EVERY = 0.1  # seconds between looks at what the kernel counts
+LAST_WORDS = 1.0  # seconds for a check that met the limit of processes to say what it was doing
 EOF_EXIT = 120  # the service went away: nobody reads an answer any more
 
 
@@ -278,6 +280,7 @@ class Running:
         self.flood, self.flooded, self.timed = int(ask["flood"]), False, False
         self.full: list[Any] = []
         self.end = time.monotonic() + float(ask["timeout"])
+        self.forks, self.look = refused_forks(), 0.0
         self.child = subprocess.Popen(  # noqa: S603 - running what it is told is its job
             ask["argv"],
             cwd=WORKSPACE + "/" + ask["workdir"],
@@ -335,6 +338,11 @@ class Running:
 
     def watch_limits(self) -> None:
         self.full = self.full or full()
+        now = time.monotonic()
+        if now > self.look:
+            self.look = now + LOOK_EVERY
+            if refused_forks() > self.forks:  # what it ends with matters no more
+                self.end = min(self.end, now + LAST_WORDS)
         if not self.timed and not self.flooded:
             self.timed = time.monotonic() > self.end
             self.flooded = sum(stream.seen for stream in self.streams) > self.flood

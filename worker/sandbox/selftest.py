@@ -180,7 +180,7 @@ def _shell(text: str) -> tuple[str, ...]:
 
 BOMB = "import os, signal\nfor _ in range(400): os.fork() or signal.pause()"
 HOG = "b = [b'x' * (1 << 20) for _ in range(4000)]"
-FILL = "cat /dev/zero > /tmp/fill 2>/dev/null; sleep 0.05; rm /tmp/fill; exit 9"
+FILL = "cat /dev/zero > /tmp/fill 2>/dev/null; sleep 0.3; rm /tmp/fill; exit 9"
 FILES = """
 import os, time
 open("/tmp/n", "w").close()

@@ -6,11 +6,12 @@ look; an event sets that time to now, and a look sets it on only if no event cam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.domain import record, scripts
 from app.domain.event import Person
+from app.domain.ready import Done, Past
 from worker.store import codec
 from worker.store.calls import Calls
 
@@ -80,6 +81,34 @@ class Approvals:
         if isinstance(found, list):
             found = dict(zip(found[::2], found[1::2], strict=True))
         return tuple(Person(int(i), login.decode()) for i, login in sorted(found.items()))
+
+    def ready(self, change: str) -> Past:
+        """What was done about making a Change's pull request ready."""
+        found = self.calls.command("HGETALL", record.ready_key(change))
+        if isinstance(found, list):
+            found = dict(zip(found[::2], found[1::2], strict=True))
+        kept = {name.decode(): value for name, value in found.items()}
+        return Past(
+            mark=Done(kept.get("mark", b"").decode()),
+            back=bool(kept.get("back")),
+            ask=Done(kept.get("ask", b"").decode()),
+            said=tuple(codec.mapping(kept["said"])["said"]) if "said" in kept else (),
+        )
+
+    def drafted(self, change: str) -> None:
+        """Somebody made it a draft again, as a signed event said."""
+        self.calls.command("HSET", record.ready_key(change), "back", "1")
+
+    def note_mark(self, change: str, done: Done) -> None:
+        self.calls.command("HSET", record.ready_key(change), "mark", str(done))
+
+    def note_ask(self, change: str, done: Done) -> None:
+        self.calls.command("HSET", record.ready_key(change), "ask", str(done))
+
+    def say(self, change: str, said: Sequence[str]) -> None:
+        """The sentences about it that the gate's check run shows."""
+        data = codec.encode({"said": list(said)})
+        self.calls.command("HSET", record.ready_key(change), "said", data)
 
     def shown(self, change: str) -> dict[str, Any]:
         """What was written last, or is about to be: head, conclusion, seal, check, done; {}."""

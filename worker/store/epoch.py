@@ -50,6 +50,10 @@ class Epoch:
         if found is not None:
             self._write(Mark(found.name, count))
 
+    def renewed(self) -> bool:
+        """Whether a ledger was lost before this one: the operator said that this one counts."""
+        return self.calls.command("HGET", record.EPOCH, "renewed") is not None
+
     def _found(self) -> Mark | None:
         name, count = self.calls.command("HMGET", record.EPOCH, "name", "count")
         return None if name is None else Mark(name.decode(), int(count or 0))
@@ -70,6 +74,6 @@ class Epoch:
 def accept(calls: Calls) -> str:
     """The operator's word that what Redis holds now is the ledger; its new name."""
     name = secrets.token_hex(8)
-    calls.command("HSET", record.EPOCH, "name", name, "count", 0)
+    calls.command("HSET", record.EPOCH, "name", name, "count", 0, "renewed", 1)
     calls.command("SET", record.EPOCH_ACCEPTED, name, "EX", ACCEPTED_SECONDS)
     return name

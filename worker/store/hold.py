@@ -175,7 +175,7 @@ class LedgerHold:
         words = (dollars, self.daily, self.lease.run_id, SPEND, KEEP_SPEND)
         left = self.calls.fenced(scripts.RESERVE, self.lease.fence, (self._row,), words).decode()
         if left:
-            raise daily_cap(dollars, int(left), self.daily)
+            raise daily_cap(dollars, int(left), self.daily, large=self.lease.run.large)
 
     def settle(self, dollars: int) -> None:
         words = (dollars, self.lease.run_id, SPEND, KEEP_SPEND)
@@ -249,11 +249,12 @@ def _pairs(flat: list[bytes]) -> list[tuple[bytes, bytes]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def daily_cap(wanted: int, left: int, cap: int) -> Halt:
-    """The ending of a run that the day's cap stops."""
+def daily_cap(wanted: int, left: int, cap: int, *, large: bool = False) -> Halt:
+    """The ending of a run that the day's cap stops, or what of it runs of class large may take."""
+    rest = ", beyond which the day's rest is kept for runs of ordinary size," if large else ""
     return Halt(
         Reason.DAILY_CAP,
-        f"The operator's cap of ${cap / 1e6:.2f} a day over all runs leaves ${left / 1e6:.2f}, and "
-        f"the next call could cost ${wanted / 1e6:.2f}.",
+        f"The operator's cap of ${cap / 1e6:.2f} a day over all runs{rest} leaves "
+        f"${left / 1e6:.2f}, and the next call could cost ${wanted / 1e6:.2f}.",
         "Label the issue again tomorrow (UTC), or ask the operator for a higher cap.",
     )

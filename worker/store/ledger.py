@@ -23,7 +23,7 @@ from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
 from worker.store.exchange import Exchange
 from worker.store.hold import LedgerHold, intent, journal, journal_fault
-from worker.store.rows import Due, Lease, Opened, Opening, Row
+from worker.store.rows import Due, Lease, Opened, Opening, Row, Wake
 
 GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
@@ -255,6 +255,7 @@ class Ledger(Exchange):
                 SPEND,
                 int(run.state in ENDS),
                 record.SCHEMA,
+                record.LARGE if run.large else "",
                 run.branch if run.contract else "",
             ),
         )
@@ -363,16 +364,16 @@ class Ledger(Exchange):
         except codec.NewerSchema:
             return None
 
-    def wake(self, run_id: str, role: Role, again_ms: int = RING_AGAIN) -> int:
-        """Count a wake-up (for the job's id), 0 where the last one waits in the role's queue still;
-        the run is due again after `again_ms`, doubled with each wake-up that no claim answered.
-        Raises `Missing`."""
-        queue = record.waiting_jobs(record.QUEUES[role])
-        keys = (record.run_key(run_id), record.DUE, queue)
-        count = int(self.calls.script(scripts.WAKE, keys, (run_id, again_ms)))
-        if not count:
+    def wake(self, run_id: str, role: Role, again_ms: int = RING_AGAIN) -> Wake:
+        """Count a wake-up (for the job's id), 0 where the last one waits in its queue still; the
+        run is due again after `again_ms`, doubled with each wake-up that no claim answered. Raises
+        `Missing`."""
+        queues = (record.queue_of(role, large=large) for large in (False, True))
+        keys = (record.run_key(run_id), record.DUE, *map(record.waiting_jobs, queues))
+        count, size = self.calls.script(scripts.WAKE, keys, (run_id, again_ms))
+        if not int(count):
             raise Missing(f"there is no run {run_id} in the ledger")
-        return max(0, count)
+        return Wake(max(0, int(count)), size.decode() == record.LARGE)
 
     def ring_again(self, key: str, pause_ms: int) -> int:
         """Count a wake-up of the desk for an event (for the job's id); 0 where the last one waits

@@ -42,13 +42,15 @@ class Opening(StrEnum):
     ACTIVE = "active"  # another run of this issue is at work, or waits
     PULL = "pull"  # the issue's open Change has a pull request already
     GONE = "gone"  # the Change that the run would go on with is not the issue's open one
+    FORGOTTEN = "forgotten"  # it has an open pull request of a ledger that was lost
     KNOWN = "known"  # this very event opened a run before
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The answer to `open_run`. `run_id` is "" for `pull`; `pull` is 0 without a pull request;
-    `waiting` is what the active run waits for (a value of `Waiting`), "" if it does not."""
+    """The answer to `open_run`. `run_id` is "" for `pull` and `forgotten`; `pull` is 0 without a
+    pull request; `waiting` is what the active run waits for (a value of `Waiting`), "" if it does
+    not."""
 
     outcome: Opening
     run_id: str
@@ -64,6 +66,13 @@ class Due(NamedTuple):
     run_id: str
     role: Role
     state: State | str
+
+
+class Wake(NamedTuple):
+    """A wake-up of a run: its number, from 1 on, and whether the run is of class large."""
+
+    number: int
+    large: bool = False
 
 
 @dataclass(frozen=True)

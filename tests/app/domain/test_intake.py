@@ -240,15 +240,28 @@ def test_an_edit_is_told_by_its_distance(at: str, triggered: str, words: str) ->
 
 
 @pytest.mark.parametrize(
-    ("count", "large", "fits"), [(8, False, True), (9, False, False), (9, True, True)]
+    ("count", "large", "possible", "words"),
+    [
+        (8, False, True, ""),
+        (9, False, True, "set the label `agent:large`, or split"),
+        (9, False, False, "List at most 8 files, or split"),
+        (9, True, True, ""),
+        (40, True, True, ""),
+        (41, True, True, "List at most 40 files, or split"),
+        (2, True, False, "Take the label off"),
+    ],
 )
-def test_an_explicit_list_holds_eight_files(count: int, large: bool, fits: bool) -> None:
+def test_an_explicit_list_holds_as_many_files_as_its_class(
+    count: int, large: bool, possible: bool, words: str
+) -> None:
     files = "\n".join(f"- `src/part{n}.py`" for n in range(count))
     request = asked(f"Wrong.\n\n## Files that may change\n\n{files}\n")
     assert len(listed_files(request)) == count
-    if fits:
-        require_size(request, large=large)
+    if not words:
+        require_size(request, large=large, possible=possible)
         return
     with pytest.raises(Halt) as halt:
-        require_size(request, large=large)
-    assert halt.value.record.reason is Reason.NEEDS_INFO and "9 files" in halt.value.record.message
+        require_size(request, large=large, possible=possible)
+    record = halt.value.record
+    assert record.reason is Reason.NEEDS_INFO and words in record.next_step
+    assert f"{count} files" in record.message or not possible

@@ -11,6 +11,7 @@ import pytest
 from app.domain.permissions import (
     CALLS,
     EVENTS,
+    MARK_READY,
     METADATA,
     PHASES,
     Phase,
@@ -55,6 +56,10 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
         (Phase.FETCH, {"metadata": "read", "contents": "read"}),
         (Phase.GIT, {"metadata": "read", "contents": "write"}),
         (Phase.PULL, {"metadata": "read", "pull_requests": "write"}),
+        (
+            Phase.READY,
+            {"metadata": "read", "contents": "write", "pull_requests": "write"},
+        ),
         (Phase.EVIDENCE, {"metadata": "read", "checks": "write"}),
         (Phase.DOCTOR, {"metadata": "read", "contents": "read"}),
         (Phase.REPORTS, {"metadata": "read", "checks": "read", "statuses": "read"}),
@@ -69,10 +74,20 @@ def test_a_phase_asks_for_the_least(phase: Phase, wanted: dict[str, str]) -> Non
 
 
 def test_no_phase_can_merge() -> None:
-    """`contents: write` and `pull_requests: write` never meet in one token."""
-    for phase in Phase:
+    """`contents: write` and `pull_requests: write` meet in one token alone, since GitHub wants both
+    for making a draft ready; that phase can send this one thing and look at the pull request."""
+    for phase in set(Phase) - {Phase.READY}:
         asked = permissions(phase)
         assert not (asked.get("contents") == "write" and "pull_requests" in asked)
+    assert set(PHASES[Phase.READY]) == {"pull", "mark_ready"}
+    assert [phase for phase in Phase if "mark_ready" in PHASES[phase]] == [Phase.READY]
+
+
+def test_graphql_is_one_fixed_text() -> None:
+    addressed = [name for name, call in CALLS.items() if "graphql" in (name + call.path).lower()]
+    assert addressed == ["mark_ready"]
+    assert re.findall(r"\w+(?=\()", MARK_READY) == ["mutation", "markPullRequestReadyForReview"]
+    assert re.findall(r"\$\w+", MARK_READY) == ["$id", "$id"]
 
 
 def test_every_call_belongs_to_a_phase_and_every_phase_to_the_table() -> None:
@@ -83,7 +98,8 @@ def test_every_call_belongs_to_a_phase_and_every_phase_to_the_table() -> None:
 
 def test_the_table_holds_no_call_that_moves_or_deletes_work() -> None:
     for name, call in CALLS.items():
-        assert call.path.startswith("/repos/{owner}/{repo}"), name
+        bound = call.path.startswith("/repos/{owner}/{repo}")
+        assert bound or (name, call.path) == ("mark_ready", "/graphql")
         assert "merge" not in call.path and "dispatches" not in call.path
         assert "force" not in call.sends and "author" not in call.sends
         assert not {"committer", "signature"} & call.sends
@@ -109,15 +125,21 @@ def test_no_call_merges_approves_or_dismisses(name: str) -> None:
 
 
 def test_nowhere_is_there_a_word_that_merges_or_approves() -> None:
-    """GraphQL could do what the table of REST calls does not hold."""
+    """GraphQL could do what the table of REST calls does not hold; its one text is `MARK_READY`."""
     never = re.compile(
-        r"mergePullRequest|mergeBranch|AutoMerge|enqueuePullRequest|PullRequestReview\b|"
+        r"mergePullRequest|convertPullRequestToDraft|mergeBranch|AutoMerge|enqueuePullRequest|PullRequestReview\b|"
         r"submitPullRequestReview|addPullRequestReview|dismissPullRequestReview|"
         r"[\"'](?:APPROVE|REQUEST_CHANGES)[\"']"
     )
     root = MANIFESTS.parent
-    for path in [*(root / "app").rglob("*.py"), *(root / "worker").rglob("*.py")]:
-        assert not never.search(path.read_text(encoding="utf-8")), path
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for path in [*(root / "app").rglob("*.py"), *(root / "worker").rglob("*.py")]
+    }
+    for path, text in texts.items():
+        assert not never.search(text), path
+    said = [path.name for path, text in texts.items() if re.search(r"\bmutation\b", text)]
+    assert said == ["permissions.py"]
 
 
 def test_what_was_granted_is_compared_in_both_directions() -> None:

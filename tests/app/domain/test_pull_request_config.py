@@ -26,6 +26,7 @@ def test_all_keys_are_read() -> None:
         "title": "fix: {title} (#{issue})",
         "template": True,
         "labels": ["bot", "bot", "good first review"],
+        "reviewers": ["mona", "acme/core", "mona"],
         "changelog": "changes/{issue}.fix.md",
         "branch": "fix-{title}",
     }
@@ -34,6 +35,7 @@ def test_all_keys_are_read() -> None:
         "fix: {title} (#{issue})",
         True,
         ("bot", "good first review"),
+        ("mona", "acme/core"),
         "changes/{issue}.fix.md",
         "fix-{title}",
     )
@@ -56,7 +58,9 @@ def test_all_keys_are_read() -> None:
         ({"template": "yes"}, "true or false"),
         ({"labels": [""]}, "labels[0]"),
         ({"labels": ["a,b"]}, "a label"),
-        ({"reviewers": ["mona"]}, "`pull_request.reviewers` is unknown"),
+        ({"reviewers": ["a b"]}, "a login, or a team"),
+        ({"reviewers": ["acme/a/b"]}, "a login, or a team"),
+        ({"reviewers": ["../x"]}, "a login, or a team"),
         ({"changelog": "CHANGES.md"}, "holds `{issue}`"),
         ({"changelog": "../{issue}.md"}, "inside the repository"),
         ([], "a mapping"),

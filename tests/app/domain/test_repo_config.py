@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
 
-from app.domain.budget import Limits
+from app.domain.budget import LARGE, Limits
 from app.domain.check import Tier
 from app.domain.environment_config import FIXER_KEYS, SERVICE_KEYS, SETUP_KEYS
 from app.domain.pull_request_config import PULL_REQUEST_KEYS
@@ -27,6 +28,7 @@ from app.domain.repo_config import (
     PathRules,
     RepoConfig,
     checks_of,
+    large_limits_of,
     limits_of,
     read,
 )
@@ -252,6 +254,25 @@ def test_limits_are_raised_and_lowered_within_the_ceiling() -> None:
     assert (limits.turns, limits.dollars, limits.calls, limits.repairs) == (20, 4_000_000, 10, 1)
 
 
+CEILING = replace(LARGE, turns=100, dollars=20_000_000, wall=14_400)
+
+
+@pytest.mark.parametrize(
+    ("said", "changed"),
+    [
+        ({}, {}),
+        ({"large": {"turns": 9, "dollars": 3}}, {"turns": 9, "dollars": 3_000_000}),
+        ({"large": {"dollars": 900, "wall": 86_400}}, {"dollars": 20_000_000, "wall": 14_400}),
+        ({"limits": {"turns": 5, "dollars": 0.5}}, {}),  # lower ones are of ordinary runs
+        ({"limits": {"turns": 35, "dollars": 12}}, {"turns": 35, "dollars": 12_000_000}),
+        ({"limits": {"turns": 35}, "large": {"turns": 8}}, {"turns": 8}),
+        ({"limits": {"changed_lines": 90}}, {"changed_lines": 90}),
+    ],
+)
+def test_limits_of_class_large(said: dict[str, Any], changed: dict[str, int]) -> None:
+    assert large_limits_of(read(said), CEILING) == replace(LARGE, **changed)
+
+
 @pytest.mark.parametrize(
     ("asked", "most", "held"), [(0, 0, 0), (90, 0, 90), (0, 50, 50), (90, 50, 50), (20, 50, 20)]
 )
@@ -303,6 +324,7 @@ def test_the_schema_has_exactly_the_keys_that_are_read() -> None:
     assert tuple(properties["pull_request"]["properties"]) == PULL_REQUEST_KEYS
     assert tuple(properties["caps"]["properties"]) == CAPS_KEYS
     assert tuple(properties["limits"]["properties"]) == tuple(LIMIT_RANGES)
+    assert tuple(properties["large"]["properties"]) == tuple(LIMIT_RANGES)
     assert tuple(properties["setup"]["oneOf"][1]["properties"]) == SETUP_KEYS
     assert tuple(sorted(properties["services"]["items"]["properties"])) == tuple(
         sorted(SERVICE_KEYS)
@@ -311,12 +333,14 @@ def test_the_schema_has_exactly_the_keys_that_are_read() -> None:
 
 
 def test_the_schema_tells_the_defaults_and_ranges_that_hold() -> None:
-    limits = SCHEMA["properties"]["limits"]["properties"]
-    for name, (low, high) in LIMIT_RANGES.items():
-        scale = 1_000_000 if name == "dollars" else 1
-        assert (limits[name]["minimum"] * scale, limits[name]["maximum"] * scale) == (low, high)
-        if name != "changed_lines":
-            assert limits[name]["default"] * scale == getattr(Limits(), name)
+    for key, default in (("limits", Limits()), ("large", LARGE)):
+        limits = SCHEMA["properties"][key]["properties"]
+        for name, (low, high) in LIMIT_RANGES.items():
+            scale = 1_000_000 if name == "dollars" else 1
+            assert (limits[name]["minimum"] * scale, limits[name]["maximum"] * scale) == (low, high)
+            if name != "changed_lines":
+                assert limits[name]["default"] * scale == getattr(default, name)
+                assert f"| `{key}.{name}` |" in PAGE
 
 
 def test_every_key_stands_on_the_page() -> None:
@@ -331,6 +355,7 @@ def test_every_key_stands_on_the_page() -> None:
         *(f"pull_request.{key}" for key in PULL_REQUEST_KEYS),
         *(f"caps.{key}" for key in CAPS_KEYS),
         *(f"limits.{key}" for key in LIMIT_RANGES),
+        *(f"large.{key}" for key in LIMIT_RANGES),
         *(f"setup.{key}" for key in SETUP_KEYS),
         *(f"services[].{key}" for key in SERVICE_KEYS),
         *(f"fixers[].{key}" for key in FIXER_KEYS),

@@ -8,7 +8,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from app.domain.budget import Limits
+from app.domain.budget import LARGE, Limits
 from app.domain.check import CheckResult, Counts, Standing
 from app.domain.contract import Contract, Criterion, Request
 from app.domain.edit import Candidate, Change
@@ -26,6 +26,7 @@ from worker.attest.signing import Signer
 from worker.config_file import config_of
 from worker.desk.kit import DeskKit, Read, Write
 
+LARGE_CEILING = replace(LARGE, dollars=7_000_000)
 SIGNER = Signer(Ed25519PrivateKey.generate())
 BODY = "add(1, 2) gives -1\n\n## Acceptance criteria\n- [ ] add(1, 2) gives 3\n"
 BEFORE = b"def add(a, b):\n    return a - b\n"
@@ -140,6 +141,7 @@ class Office:
     over_cap: Callable[[Run, Mapping[str, int]], str] = lambda _run, _caps: ""
     settings_of: Callable[[Run], Mapping[str, Any]] = lambda _run: {}
     history: tuple[Run, ...] = ()
+    large: Limits | None = LARGE_CEILING
 
     def kit(self) -> DeskKit:
         return DeskKit(
@@ -157,6 +159,7 @@ class Office:
             now=lambda: self.ms,
             owners=self.owners,
             ceiling=Limits(turns=40, dollars=20_000_000),
+            large=self.large,
             bots=self.bots,
             over_cap=self.over_cap,
             settings_of=self.settings_of,

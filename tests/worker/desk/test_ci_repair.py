@@ -29,9 +29,14 @@ FAILED = ("action_required", "The repository's own CI failed")
 def town_of(redis: Redis, repairs: int) -> Town:
     made = office()
     made.hub.roles.update(dave="write")
+    # The gate waits for it: what passed was made ready, and is no draft that could be repaired.
+    made.hub.required["main"] = frozenset({"build"})
     ledger = Ledger(redis)
     town = Town(
-        Front(ledger, made.hub), made, Approvals(ledger.calls), RepoConfig(ci_repair=repairs)
+        Front(ledger, made.hub),
+        made,
+        Approvals(ledger.calls),
+        RepoConfig(ci_repair=repairs),
     )
     said = FailedReport("build", "failure", "One failed", "last line", ("src/widgets.py:2: No",))
     town.hub.said["build"] = said

@@ -14,7 +14,7 @@ from app.domain.ports import PullView
 from app.domain.run import Publication, Wait
 from app.domain.state import State
 from app.domain.triggers import OPENED
-from tests.fakes.github import BOT, FakeGitHub
+from tests.fakes.github import BOT, FakeComment, FakeGitHub
 from tests.worker.desk.made import event, office
 from worker.desk.events import EventDesk, handle_event
 from worker.store.ledger import Ledger
@@ -157,6 +157,39 @@ def test_a_pull_request_that_the_ledger_forgot_is_found_by_its_branch(front: Fro
     assert front.send("k2") is None
     (note,) = front.notes()
     assert "#9" in note
+
+
+def test_after_a_ledger_was_lost_no_second_pull_request_is_opened(front: Front) -> None:
+    """The new ledger knows no Change; our own sticky comment names it, and the branch its pull."""
+    mark = "<!-- patchwarrant:status:old1 -->"
+    front.hub.comments.append(FakeComment(71, 1, f"{mark}\nDone"))
+    front.hub.comments.append(FakeComment(72, 1, "<!-- patchwarrant:status:old2 -->", ours=False))
+    front.hub.pulls[9] = pull(9, "agent/issue-1-old1")
+    front.hub.pulls[8] = pull(8, "agent/issue-1-old2")
+    front.desk = replace(front.desk, forgot=lambda: True)
+    assert front.send("k2") is None and front.ledger.runs(9) == []
+    note = front.notes()[-1]
+    assert "#9" in note and "lost what it knew" in note and "`agent:fix`" in note
+    assert front.send("k3") is None
+    assert len([one for one in front.notes() if "lost what it knew" in one]) == 1
+    front.hub.pulls[9] = replace(front.hub.pulls[9], state="closed")
+    assert front.send("k4") is not None, "a new start, once the old one is closed"
+
+
+def test_a_forgotten_branch_with_a_tail_is_found_by_the_number_that_we_told(front: Front) -> None:
+    text = "<!-- patchwarrant:status:old1 -->\nDraft pull request: #9, and #8, #77"
+    front.hub.comments.append(FakeComment(71, 1, text))
+    front.hub.pulls[8] = pull(8, "agent/issue-2-old1-tail")
+    front.hub.pulls[9] = pull(9, "agent/issue-1-old1-mend-add")
+    front.desk = replace(front.desk, forgot=lambda: True)
+    assert front.send("k2") is None and front.ledger.runs(9) == []
+    assert "#9" in front.notes()[-1]
+
+
+def test_a_ledger_that_was_never_lost_looks_for_nothing(front: Front) -> None:
+    front.hub.comments.append(FakeComment(71, 1, "<!-- patchwarrant:status:old1 -->"))
+    front.hub.pulls[9] = pull(9, "agent/issue-1-old1")
+    assert front.send("k2") is not None
 
 
 def test_a_label_while_a_pull_request_is_open_is_told_where_to_go(front: Front) -> None:

@@ -59,6 +59,7 @@ def test_what_key_signing_prints_is_taken_as_a_file(
         (LINE[:-3], "is no key"),
         ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "no PEM public key"),
     ],
+    ids=["two", "none", "cut", "broken"],  # the keys are new each time
 )
 def test_a_file_that_is_no_one_key_is_said(
     made: Scene, text: str, why: str, capsys: pytest.CaptureFixture[str]
@@ -80,7 +81,7 @@ def test_a_private_key_is_said_to_be_one_and_not_shown(
     assert secret.splitlines()[1] not in words
 
 
-@pytest.mark.parametrize("text", [SIGNER.public_pem, f"{LINE}\n"])
+@pytest.mark.parametrize("text", [SIGNER.public_pem, f"{LINE}\n"], ids=["pem", "line"])
 def test_a_public_key_cannot_sign_and_is_said_to_be_one(tmp_path: Path, text: str) -> None:
     file = tmp_path / "public.pem"
     file.write_text(text)

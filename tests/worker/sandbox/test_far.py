@@ -79,8 +79,10 @@ def test_a_runner_on_another_machine_comes_in_with_its_certificate_only(tmp_path
 
 
 def test_a_second_door_without_certificates_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"lacks ca\.pem, cert\.pem, key\.pem"):
+    with pytest.raises(Refused, match=r"set PATCHWARRANT_SANDBOX_TLS to a folder"):
         doors.tls("")
+    with pytest.raises(Refused, match=r"lacks ca\.pem, cert\.pem, key\.pem"):
+        doors.tls(str(tmp_path))
     own = Authority.made().folder(tmp_path / "own")
     (own / "key.pem").chmod(0o644)
     with pytest.raises(Refused, match="chmod 600"):

@@ -133,9 +133,13 @@ def test_the_role_starts_from_the_command_line(tmp_path: Path) -> None:
     engine_or_skip()
     path = tmp_path / "s" / "sandbox.sock"
     environment = {**os.environ, "PATCHWARRANT_SANDBOX": str(path)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "worker", "sandbox"], env=environment, stderr=subprocess.DEVNULL
-    ) as process:
+    log = tmp_path / "log"
+    with (
+        log.open("w") as told,
+        subprocess.Popen(
+            [sys.executable, "-m", "worker", "sandbox"], env=environment, stderr=told
+        ) as process,
+    ):
         until(lambda: path.exists() or process.poll() is not None, 150)
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(20) == 0, log.read_text()

@@ -1,5 +1,7 @@
 """The rows S1-S10 and F19-F25 of the threat table and P49-P53, P72, by name, on the real engine.
 
+F17, F18 and P71 are in test_far.py, test_own_engine.py and test_engine_judged.py.
+
 The service keeps containers warm here: what is promised holds for those that were started ahead.
 """
 
@@ -306,11 +308,36 @@ def test_f19_a_child_killed_for_memory_taints_a_pass(warm: Service) -> None:
 def test_f20_a_fork_bomb_is_its_own_verdict_and_others_go_on(warm: Service) -> None:
     bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
     done: list[Outcome] = []
-    thread = threading.Thread(target=lambda: done.append(certify(warm, python(bomb, seconds=8))))
+    thread = threading.Thread(target=lambda: done.append(certify(warm, python(bomb, seconds=100))))
     thread.start()
     assert certify(warm, sh("exit 6")).exit_code == 6
-    thread.join(60)
+    thread.join(120)
     assert (done[0].limit, done[0].ceiling) == ("pids", 256)
+    assert done[0].ms < 30_000  # long before its time is over
+
+
+@pytest.mark.parametrize("place", ["/workspace", "/tmp", "/dev/shm"])
+def test_f21_a_full_disk_in_memory_is_its_own_verdict_and_no_memory_kill(
+    warm: Service, place: str
+) -> None:
+    """Each is smaller than the memory that it counts as, so that a full one leaves room."""
+    fill = f"cd {place}; for n in 1 2 3 4 5 6 7 8 9; do dd if=/dev/zero of=f$n bs=1M count=99; done"
+    sized = sh(f"df -B1 --output=size {place} | tail -1", memory=512 * MIB)
+    room = int(certify(warm, sized).stdout)
+    assert 0 < room <= 256 * MIB
+    found = certify(warm, sh(f"{fill}; exit 1", memory=512 * MIB))
+    assert (found.limit, found.ceiling, found.exit_code) == ("disk", room, 1)
+    passed = certify(warm, sh(f"{fill}; exit 0", memory=512 * MIB))
+    assert (passed.limit, passed.exit_code) == ("", 0)  # its own word for it, and no kill
+
+
+def test_every_row_is_named_by_a_test() -> None:
+    texts = [path.read_text() for path in Path(__file__).parent.glob("test_*.py")]
+    named = {word for text in texts for test in re.findall(r"def test_(\w+)", text)
+             for word in test.split("_")}  # fmt: skip
+    rows = {f"s{n}" for n in range(1, 11)} | {f"f{n}" for n in range(17, 26)}
+    rows |= {f"p{n}" for n in (49, 50, 51, 52, 53, 71, 72)}
+    assert rows - named == set()
 
 
 def rss(process: int) -> int:

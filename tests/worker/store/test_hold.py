@@ -16,6 +16,7 @@ from app.domain.cancelled import kept
 from app.domain.errors import Fenced, Halt, HaltRecord, IntegrityError, Reason, Unavailable
 from app.domain.state import State
 from tests.redis_server import Server
+from tests.worker.desk.made import contract
 from tests.worker.store.samples import opened
 from worker.store.calls import Calls
 from worker.store.connect import connect
@@ -197,6 +198,19 @@ def test_the_cap_counts_what_other_runs_reserved(redis: Redis) -> None:
     first.settle(10)
     second.settle(40)
     assert ledger.spent_today() == 50
+
+
+def test_what_class_large_may_not_take_of_the_day_is_kept_for_the_others(redis: Redis) -> None:
+    ledger = Ledger(redis)
+    small, large = (
+        claimed(ledger, opened(ledger, name, issue)) for name, issue in (("r1", 1), ("r2", 2))
+    )
+    held = replace(contract("b" * 40), large=True)
+    large = ledger.save(large, replace(large.run, contract=held))
+    with pytest.raises(Halt, match="kept for runs of ordinary size"):
+        ledger.hold(large, daily=60).reserve(61)
+    ledger.hold(large, daily=60).reserve(60)
+    ledger.hold(small, daily=100).reserve(40)
 
 
 def test_an_end_charges_what_was_never_settled(redis: Redis) -> None:

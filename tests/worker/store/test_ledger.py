@@ -22,7 +22,7 @@ from tests.redis_server import Server
 from tests.worker.store.samples import REPOSITORY, a_run, an_event, opened
 from worker.store.codec import NewerSchema
 from worker.store.ledger import Ledger
-from worker.store.rows import Lease, Opened, Opening
+from worker.store.rows import Lease, Opened, Opening, Wake
 
 MINUTE = 60_000
 
@@ -360,7 +360,7 @@ def test_wake_ups_that_nobody_answers_grow_rarer(ledger: Ledger) -> None:
     opened(ledger)
     pauses = []
     for count in range(1, 9):
-        assert ledger.wake("r1", Role.DESK, again_ms=1000) == count
+        assert ledger.wake("r1", Role.DESK, again_ms=1000) == Wake(count)
         row = ledger.row("r1")
         assert row is not None
         pauses.append(round((row.due - ledger.now()) / 1000))

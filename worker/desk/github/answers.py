@@ -8,7 +8,7 @@ from typing import Any
 
 from app.domain.commits import BranchCommit
 from app.domain.contributors import PullCommit
-from app.domain.errors import IntegrityError
+from app.domain.errors import IntegrityError, Missing, Refused, Unavailable, Uncertain
 from app.domain.event import Person
 from app.domain.ports import (
     CommentView,
@@ -93,7 +93,17 @@ def pull_view(data: Any) -> PullView:
         author=person(part(data, "user")),
         merged=flag(data, "merged"),
         merge_commit=str(part(data, "merge_commit_sha") or "") if flag(data, "merged") else "",
+        node=str(part(data, "node_id") or ""),
+        asked=_each(data, "requested_reviewers", "login"),
+        asked_teams=_each(data, "requested_teams", "slug"),
     )
+
+
+def _each(data: Any, key: str, name: str) -> tuple[str, ...]:
+    """`name` of all that a list holds; () where GitHub does not show the list."""
+    listed = part(data, key)
+    found = [part(one, name) for one in listed] if isinstance(listed, list) else []
+    return tuple(one for one in found if isinstance(one, str))
 
 
 def comment_view(data: Any) -> CommentView:
@@ -184,3 +194,21 @@ def content(data: Any) -> bytes:
         return base64.b64decode(text(data, "content"))
     except (binascii.Error, ValueError):
         raise IntegrityError("GitHub gave a file whose base64 cannot be read") from None
+
+
+def mutated(data: Any) -> None:
+    """That GraphQL, which answers 200 to everything, did it. Raises as it would be for REST."""
+    errors = part(data, "errors")
+    if not errors:
+        return
+    first = errors[0] if isinstance(errors, list) else errors
+    said = " ".join(str(part(first, "message") or "(no message)").split())[:300]
+    told = f"GitHub refused over GraphQL: {said}"
+    kind = str(part(first, "type") or "")
+    if kind in ("RATE_LIMIT", "RATE_LIMITED"):
+        raise Unavailable(told, 60.0)
+    if kind == "NOT_FOUND":
+        raise Missing(told, 404)
+    if kind:
+        raise Refused(told, 403 if kind == "FORBIDDEN" else 422)
+    raise Uncertain(told)  # such as a time-out within GitHub

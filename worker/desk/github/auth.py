@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -41,6 +42,8 @@ EARLY = 60  # seconds that the JWT's `iat` lies in the past, for hosts whose clo
 LONG = 540  # seconds that it is good for; GitHub takes at most 600
 SKEW = 30  # seconds of difference from GitHub's Date header that are worth a sentence
 WAITS = (1.0, 2.0, 4.0)
+UNKNOWN = 60.0  # seconds until a key that GitHub refused is tried again
+log = logging.getLogger(__name__)
 
 
 class KeyProblem(ValueError):
@@ -64,6 +67,16 @@ def load_key(text: str) -> RSAPrivateKey:
     if key.key_size < 2048:
         raise KeyProblem("The App's private key is shorter than 2048 bits; make a new one.")
     return key
+
+
+def fresh_key(file: str, text: str) -> RSAPrivateKey | None:
+    """The key as `file` holds it now, without one as `text` spells it; None where it cannot be
+    used at this moment, which is logged."""
+    try:
+        return load_key(Path(file).read_text(encoding="utf-8") if file else text)
+    except (OSError, ValueError) as problem:
+        log.warning("the App's private key cannot be read anew: %s", problem)
+        return None
 
 
 def _from_file(name: str) -> RSAPrivateKey | None:
@@ -124,7 +137,8 @@ def _der(data: bytes) -> RSAPrivateKey | None:
 @dataclass(frozen=True)
 class App:
     """Speaks to GitHub as the App itself. `now` gives epoch seconds, `clock` seconds that only
-    grow, `sleep` waits for seconds."""
+    grow, `sleep` waits for seconds. `fresh` reads the key anew once GitHub refused it: it may have
+    been replaced meanwhile."""
 
     id: str
     key: RSAPrivateKey = field(repr=False)
@@ -132,12 +146,27 @@ class App:
     now: Callable[[], float]
     clock: Callable[[], float]
     sleep: Callable[[float], None]
+    fresh: Callable[[], RSAPrivateKey | None] = lambda: None
+    newer: list[RSAPrivateKey] = field(default_factory=list, repr=False)  # at most one
 
     def jwt(self) -> str:
         """A JWT for the App: `iss` as text, `iat` in the past, short-lived."""
         at = int(self.now())
         claims = {"iss": str(self.id), "iat": at - EARLY, "exp": at + LONG}
-        return jwt.encode(claims, self.key, algorithm="RS256")
+        return jwt.encode(claims, self._present(), algorithm="RS256")
+
+    def _present(self) -> RSAPrivateKey:
+        return self.newer[-1] if self.newer else self.key
+
+    def _renewed(self) -> bool:
+        """Whether another key is there than the one that was refused; it is used from now on."""
+        found = self.fresh()
+        known = self._present().public_key().public_numbers()
+        if found is None or found.public_key().public_numbers() == known:
+            return False
+        self.newer[:] = [found]
+        log.warning("the App's private key was replaced; the new one is used")
+        return True
 
     def slug(self) -> str:
         """The App's slug; a start-up check that key, id and clock are right."""
@@ -150,7 +179,8 @@ class App:
         """A token for exactly this repository and these permissions.
 
         Raises `Halt(INSTALLATION)` where the installation is gone, suspended or narrower,
-        `IntegrityError` (and revokes) where GitHub granted anything else than was asked.
+        `Unavailable` where GitHub does not know the App's key, `IntegrityError` (and revokes) where
+        GitHub granted anything else than was asked.
         """
         if not repository_id or not permissions:
             raise IntegrityError("A token is never asked without a repository and permissions.")
@@ -174,7 +204,8 @@ class App:
     def mint_survey(self, installation: int) -> Token:
         """The one token for a whole installation: it can list the repositories and nothing else.
 
-        Raises `Halt(INSTALLATION)`, `IntegrityError` (and revokes) where it could do more.
+        Raises `Halt(INSTALLATION)`, `Unavailable`, `IntegrityError` (and revokes) where it could do
+        more.
         """
         minted, asked = self.clock(), {"metadata": "read"}
         path = f"/app/installations/{int(installation)}/access_tokens"
@@ -243,6 +274,8 @@ class App:
             else:
                 if answer.status < 300 or (known and answer.status == 304):
                     return answer
+                if answer.status == 401 and self._renewed():
+                    continue
                 if answer.status == 401:
                     raise _unknown_app(answer, self.now())
                 if answer.status < 500 or wait is None:
@@ -305,11 +338,9 @@ def _unknown_app(answer: Answer, now: float) -> Refused:
     )
 
 
-def _no_installation(refusal: Refused) -> Halt:
-    if refusal.status == 401:
-        return Halt(
-            Reason.NEEDS_OPERATOR, str(refusal), "The operator must mend the App's key or clock."
-        )
+def _no_installation(refusal: Refused) -> Halt | Unavailable:
+    if refusal.status == 401:  # no run's fault: it waits until the operator has mended it
+        return Unavailable(f"{refusal} The operator must mend the App's key or clock.", UNKNOWN)
     return Halt(
         Reason.INSTALLATION,
         f"The App cannot work on this repository any more: {refusal}",

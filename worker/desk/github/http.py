@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from app.domain.branch import BRANCH
 from app.domain.errors import ForbiddenCall, Unavailable, Uncertain
-from app.domain.permissions import CALLS, PHASES, Call, Phase
+from app.domain.permissions import CALLS, MARK_READY, PHASES, Call, Phase
 from app.domain.ports import Token
 from worker.desk.github.refusals import fault, limit_of, limit_words, message_of
 from worker.desk.github.wire import Answer, Wire
@@ -28,6 +28,8 @@ PAGES_CAP = 50
 _SHA = re.compile(r"[0-9a-f]{40}")
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_NODE = re.compile(r"[A-Za-z0-9+/=_-]{1,200}")
+_ENTERPRISE = re.compile(r"/api/v3/?$")
 
 
 class Pace(Protocol):
@@ -70,6 +72,9 @@ class Client:
         self._pace = pace
         self._still = still  # called before every request: the token is in use
         self._wire = Wire(f"token {token.secret}", api_url)
+        # GitHub Enterprise Server has GraphQL beside /api/v3, not below it.
+        beside = _ENTERPRISE.sub("/api/graphql", api_url)
+        self._graphql = beside if beside != api_url else "/graphql"
 
     def __enter__(self) -> Client:
         self._wire.__enter__()
@@ -180,6 +185,8 @@ class Client:
         owner, repo = self.repository.owner, self.repository.name
         if not _LOGIN.fullmatch(owner) or not _plain_name(repo):
             raise ForbiddenCall(f"{owner!r}/{repo!r} is no repository name")
+        if call is CALLS["mark_ready"]:
+            return self._graphql
         parts = {name: _segment(name, value) for name, value in given.items()}
         return call.path.format(owner=owner, repo=repo, **parts)
 
@@ -190,7 +197,14 @@ class Client:
         ask: Mapping[str, str | int] | None,
         where: Mapping[str, str | int],
     ) -> None:
-        """The one ref: nothing is created, moved, opened or looked up under another name."""
+        """The one ref: nothing is created, moved, opened or looked up under another name. In
+        GraphQL the one fixed text, with a node id beside it and nothing else."""
+        if name == "mark_ready":
+            variables = (body or {}).get("variables")
+            node = variables.get("id") if isinstance(variables, dict) else None
+            sent = {"query": MARK_READY, "variables": {"id": node}}
+            if body != sent or not isinstance(node, str) or not _NODE.fullmatch(node):
+                raise ForbiddenCall("Only the fixed text goes to GraphQL; nothing was sent")
         if name == "move_ref" and (not self.branch or where.get("branch") != self.branch):
             raise ForbiddenCall(f"{name}: only {self.branch!r} can be moved; nothing was sent")
         asked = {

@@ -21,7 +21,9 @@ from app.domain.errors import (
     Refused,
     Uncertain,
 )
+from app.domain.permissions import MARK_READY
 from app.domain.ports import CommitView, FileWrite, PullView
+from app.domain.ready import WITHOUT_DRAFTS
 from app.domain.redact import Redactor
 from app.domain.report_annotations import Annotation
 from worker.desk.github import answers
@@ -144,7 +146,11 @@ class Publisher:
             if isinstance(refusal, Exists) or NO_DRAFTS not in str(refusal).lower():
                 raise
             draft = False
-            plain = {"title": f"[draft] {title}", "body": INSTEAD_OF_DRAFT + body, "draft": draft}
+            plain = {
+                "title": f"{WITHOUT_DRAFTS}{title}",
+                "body": INSTEAD_OF_DRAFT + body,
+                "draft": draft,
+            }
             sent.update(plain)
             data = self._client.call("create_pull", body=sent).data
         view = self.pull_view(answers.pull_view(data).number)
@@ -188,6 +194,41 @@ class Publisher:
         parts = (("title", title), ("body", body))
         sent = {key: self._redact(value) for key, value in parts if value}
         data = self._twice(lambda: self._client.call("update_pull", body=sent, number=number)).data
+        view = answers.pull_view(data)
+        _same("pull request", view.number, number)
+        return view
+
+    def mark_ready(self, number: int, head: str) -> PullView:
+        """Our open draft at `head` made ready for review, looked at just before and after. One that
+        is no draft, or has moved on, is left as it is."""
+        view = self.pull_view(number)
+        ours = (self._client.branch, self._client.repository.id)
+        if (view.head_ref, view.head_repository) != ours:
+            raise ForbiddenCall(f"#{number} is not the pull request of {self._client.branch}")
+        if not view.draft or view.state != "open" or view.head_sha != head:
+            return view
+        body = {"query": MARK_READY, "variables": {"id": view.node}}
+        lost: Uncertain | None = None
+        try:
+            answers.mutated(self._client.call("mark_ready", body=body).data)
+        except Uncertain as uncertain:
+            lost = uncertain
+        for pause in LOOKS:
+            view = self.pull_view(number)
+            if not view.draft:
+                return view
+            self._client.settle(pause)
+        if lost is not None:
+            raise lost
+        raise Uncertain(f"GitHub made #{number} ready and still shows a draft.")
+
+    def request_review(self, number: int, logins: Sequence[str], teams: Sequence[str]) -> PullView:
+        """A review asked of people and teams; whoever was asked already is not asked twice."""
+        sent = {"reviewers": list(logins), "team_reviewers": list(teams)}
+        body = {key: names for key, names in sent.items() if names}
+        data = self._twice(
+            lambda: self._client.call("request_review", body=body, number=number)
+        ).data
         view = answers.pull_view(data)
         _same("pull request", view.number, number)
         return view
@@ -272,6 +313,15 @@ class Publisher:
             return answers.number(made, "id") if isinstance(made, dict) else _first(made)
         number, text = found
         return number if keep or text == body else self._edited(number, body)
+
+    def own_comments(self, issue: int) -> list[str]:
+        """The texts of our App's own comments on an issue, oldest first."""
+        texts = (
+            answers.part(one, "body")
+            for one in self._client.pages("comments", {}, number=issue)
+            if self._made(one)
+        )
+        return [text for text in texts if isinstance(text, str)]
 
     def reply(self, pull: int, comment: int, body: str, marker: str) -> int:
         """One reply with `marker` in a thread; one that is there already is found by it."""

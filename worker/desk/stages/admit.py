@@ -11,18 +11,19 @@ from app.domain.contract import Contract, Request
 from app.domain.errors import Halt, Missing, Park, Reason, Waiting
 from app.domain.event import Event
 from app.domain.intake import (
+    LARGE_LABEL,
     adopting,
     criteria_of,
     edited,
     links_of,
+    listed_files,
     request_of,
     require,
     require_size,
 )
 from app.domain.permissions import Phase
-from app.domain.plan import LARGE_FILES
 from app.domain.ports import GitHubReader, GitHubWriter, IssueView
-from app.domain.repo_config import CONFIG_PATH, RepoConfig, Roles, limits_of
+from app.domain.repo_config import CONFIG_PATH, RepoConfig, Roles, large_limits_of, limits_of
 from app.domain.run import Run
 from app.domain.state import Kind, Signal
 from worker.desk.authority import AGAIN, require_repository, require_role
@@ -32,7 +33,6 @@ from worker.desk.intents import done
 from worker.desk.kit import RUNNING, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
 
-LARGE = "agent:large"  # the label that makes a task one of class large
 AT_ONCE_MS = 10_000  # an event may reach us so long after what it tells of
 LOOK_AGAIN = 5.0  # seconds
 LABELS = "labels"  # intent: agent:fix was replaced by agent:running
@@ -61,23 +61,33 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
                     require_role(run, reader, config.roles)
                 request = _request(kit, run, reader, event)
         criteria = criteria_of(request)
-        large = LARGE in {label.casefold() for label in issue.labels}
+        large = LARGE_LABEL in {label.casefold() for label in issue.labels}
         if run.kind is not Kind.EXPLAIN:
             require(request, criteria)
-            require_size(request, large=large)
-        limits = limits_of(config, kit.ceiling)
-        if large:
-            limits = replace(limits, files=LARGE_FILES)
+            require_size(request, large=large, possible=kit.large is not None)
         if run.kind is not Kind.EXPLAIN:  # it signs nothing
             settings_seen(kit, run)
         asks = run.word == Word.PLAN or config.plan_approval or large
         contract = Contract(
-            request, criteria, branch, commit, config, source, limits, asks,
+            request, criteria, branch, commit, config, source, limits_of(config, kit.ceiling), asks,
             tail=_tail(kit, run, request, config),
         )  # fmt: skip
+        if run.kind is not Kind.EXPLAIN:  # it plans nothing
+            contract = _sized(kit, contract, large=large)
         return replace(run, contract=contract).moved(Signal.DONE)
 
     return guarded(stage)
+
+
+def _sized(kit: DeskKit, contract: Contract, *, large: bool) -> Contract:
+    """The contract with its size class (B4): large by the label. Without a list of files of its own
+    the task may still become that by its plan."""
+    if kit.large is None:
+        return contract
+    most = large_limits_of(contract.config, kit.large)
+    if large:
+        return replace(contract, limits=most, large=True)
+    return contract if listed_files(contract.request) else replace(contract, larger=most)
 
 
 def _tail(kit: DeskKit, run: Run, request: Request, config: RepoConfig) -> str:

@@ -114,6 +114,8 @@ def _contract(
         config=config,
         config_source=source,
         limits=limits_of(config, kit.ceiling),
+        large=False,
+        larger=None,
         plan_approval=False,
         head=head,
         fork=fork if updates else "",

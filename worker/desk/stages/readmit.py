@@ -20,7 +20,7 @@ from app.domain.intake import BODY_CAP, TEXT_CAP, listed_files
 from app.domain.permissions import Phase
 from app.domain.ports import GitHubReader, PullView
 from app.domain.record import Kept
-from app.domain.repo_config import Roles, limits_of, reaches
+from app.domain.repo_config import Roles, large_limits_of, limits_of, reaches
 from app.domain.revision import MOST_THREADS, Revision, Thread, scope_of
 from app.domain.run import Run
 from app.domain.state import Signal
@@ -69,6 +69,8 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             request=_request(run, last, events, threads),
             criteria=(*_criteria(threads), *last.criteria),
             limits=limits_of(last.config, kit.ceiling),
+            large=False,  # a revision has a size of its own, which its plan tells
+            larger=large_limits_of(last.config, kit.large) if kit.large else None,
             plan_approval=last.config.plan_approval,
             head=head,
             revision=revision,

@@ -73,7 +73,7 @@ class Bench:
 
     @property
     def limits(self) -> Limits:
-        return self.contract.limits
+        return limits_of(self.run)
 
     @property
     def rules(self) -> Rules:
@@ -107,6 +107,13 @@ def contract_of(run: Run) -> Contract:
     if run.contract is None:
         raise LookupError(f"run {run.id} has no contract")
     return run.contract
+
+
+def limits_of(run: Run) -> Limits:
+    """What the run may use, by its class."""
+    if run.limits is None:
+        raise LookupError(f"run {run.id} has no contract")
+    return run.limits
 
 
 def snapshot_of(run: Run) -> Snapshot:

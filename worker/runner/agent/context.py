@@ -19,7 +19,7 @@ from app.domain.hints import CAP
 from app.domain.run import Run, Snapshot
 from app.domain.state import Kind
 from app.domain.text import printable
-from worker.runner.agent.bench import contract_of, snapshot_of
+from worker.runner.agent.bench import contract_of, limits_of, snapshot_of
 from worker.runner.agent.kit import Kit
 from worker.runner.agent.loop import Opening
 from worker.runner.agent.places import places
@@ -69,7 +69,7 @@ def opening(kit: Kit, run: Run) -> Opening:
 
 def _common(kit: Kit, run: Run) -> dict[str, str]:
     contract = contract_of(run)
-    limits, mark = contract.limits, kit.delimiter
+    limits, mark = limits_of(run), kit.delimiter
     request = f"{contract.request.title}\n\n{contract.request.body}"
     cap = REPAIR_REQUEST_CAP if run.attempts else REQUEST_CAP
     criteria = "\n".join(f"- {c.text} ({c.source})" for c in contract.criteria)
@@ -84,9 +84,24 @@ def _common(kit: Kit, run: Run) -> dict[str, str]:
         "limits": (
             f"{limits.turns} accepted edits, {limits.calls} model calls, {limits.repairs} repairs, "
             f"${limits.dollars / 1e6:.2f}, {limits.wall} s, {limits.try_outs} try-outs."
+            + _size(run)
             + _fragment(contract.config.pull_request.fragment(run.issue))
         ),
     }
+
+
+def _size(run: Run) -> str:
+    """How many files a plan may name, and what more of them mean."""
+    contract, limits = contract_of(run), limits_of(run)
+    if run.kind is Kind.EXPLAIN:
+        return ""
+    words = f" A plan names at most {limits.files} files"
+    if contract.larger is None or limits is contract.larger:
+        return f"{words}."
+    return (
+        f"{words}; where the request cannot be done with these, it may name "
+        f"{contract.larger.files}, and then a person has to approve it first."
+    )
 
 
 def _fragment(path: str) -> str:

@@ -18,7 +18,7 @@ from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from app.domain.state import State
 from worker.runner.agent import gateway, outcome
-from worker.runner.agent.bench import Answer, Bench, contract_of, snapshot_of
+from worker.runner.agent.bench import Answer, Bench, limits_of, snapshot_of
 from worker.runner.agent.boxes import Boxes
 from worker.runner.agent.codec import key_of, usage_json
 from worker.runner.agent.kit import Kit
@@ -120,7 +120,7 @@ class Loop:
     def _step(self) -> None:
         """The next thing that the conversation needs: one result, one nudge or one reply."""
         self._kit.hold.look()
-        before_step(contract_of(self._run).limits, self._spend())
+        before_step(limits_of(self._run), self._spend())
         call = self.talk.open_call
         if call is not None:
             self._answer(call)
@@ -170,7 +170,7 @@ class Loop:
     # -- the model -----------------------------------------------------------------------------
 
     def _call(self) -> None:
-        kit, limits = self._kit, contract_of(self._run).limits
+        kit, limits = self._kit, limits_of(self._run)
         output = min(kit.max_output, kit.rate.max_output)
         tokens = self._tokens()
         if tokens + output > kit.rate.context:

@@ -18,7 +18,7 @@ def approved(hold: Hold, clock: Callable[[], int], run: Run) -> None:
     `clock` is Redis milliseconds.
     """
     contract = run.contract
-    if contract is None or not contract.plan_approval or run.plan is None:
+    if contract is None or run.plan is None or not (contract.plan_approval or run.large):
         return
     digest = plan_approval.plan_hash(run.plan, contract)
     journal = hold.entries()

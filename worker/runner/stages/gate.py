@@ -62,7 +62,7 @@ def gate(kit: CheckKit) -> Callable[[Run], Run]:
                 plan=None if foreign else run.plan or NO_PLAN,
                 deltas=deltas,
                 rules=rules,
-                limits=contract.limits,
+                limits=run.limits or contract.limits,
                 checks=checks,
                 results=run.results,
                 baseline=run.baseline,

@@ -43,9 +43,9 @@ def _decided(run: Run) -> Run:
         return run.moved(Signal.DONE)
     if not failed or all(_foreign(run, result) for result in failed):
         return run.moved(Signal.DONE)
-    if run.contract is None:
+    limits = run.limits
+    if limits is None:
         raise LookupError("a run without a contract has no limits")
-    limits = run.contract.limits
     why = stuck(run.attempts, limits)
     if why:
         raise Halt(

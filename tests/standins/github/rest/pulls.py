@@ -181,7 +181,8 @@ def reply(call: Call) -> Answer:
 
 def request_reviewers(call: Call) -> Answer:
     repo, issue = call.repo, call.pull()
-    call.texts("team_reviewers")
+    if call.texts("team_reviewers"):  # there are no teams here, so none can be resolved
+        raise Refusal(422, "Could not resolve to a node with the global id of 'T_unknown'.")
     for login in call.texts("reviewers"):
         pull_acts.request_review(call.world, repo, issue, call.actor, login)
     return Answer(201, pulls.simple(call.world, repo, issue))

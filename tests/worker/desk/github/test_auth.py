@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -23,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 from app.domain.errors import Halt, IntegrityError, Reason, Refused, Unavailable
 from tests.standins.github_world import REPO, Acme, keys
 from tests.worker.desk.clock import Clock
-from worker.desk.github.auth import App, KeyProblem, load_key
+from worker.desk.github.auth import App, KeyProblem, fresh_key, load_key
 
 PEM = keys()[0]
 API = "http://api.test"
@@ -176,9 +177,9 @@ def test_a_permission_that_the_installation_lacks_ends_the_run(world: Acme) -> N
 def test_a_clock_that_is_off_is_named_with_its_seconds(world: Acme, off: int) -> None:
     with pytest.raises(Refused, match=r"off by about -?3[56]\d\d s"):
         app(world, off=off).slug()
-    with pytest.raises(Halt) as stop:
+    with pytest.raises(Unavailable, match="operator must mend") as stop:
         app(world, off=off).mint(world.installation, world.repo_id, {"metadata": "read"})
-    assert stop.value.record.reason is Reason.NEEDS_OPERATOR
+    assert stop.value.retry_after
 
 
 def test_a_foreign_key_is_named_as_that(world: Acme) -> None:
@@ -193,6 +194,26 @@ def test_a_foreign_key_is_named_as_that(world: Acme) -> None:
     )
     with pytest.raises(Refused, match="belong together"):
         stranger.slug()
+
+
+def test_a_key_that_was_replaced_is_read_anew_once_the_old_one_is_refused(
+    world: Acme, tmp_path: Path
+) -> None:
+    """F41: until the new one is there, runs wait; then the same process goes on with it."""
+    file = tmp_path / "app-key.pem"
+    old = rsa.generate_private_key(65537, 2048)
+    file.write_text(_other(old), encoding="utf-8")
+    made = replace(app(world), key=old, fresh=lambda: fresh_key(str(file), ""), newer=[])
+    for content in (_other(old), "half a k"):
+        file.write_text(content, encoding="utf-8")
+        with pytest.raises(Unavailable, match="belong together"):
+            made.mint(world.installation, world.repo_id, {"metadata": "read"})
+    file.write_text(PEM, encoding="utf-8")
+    token = made.mint(world.installation, world.repo_id, {"metadata": "read"})
+    assert token.secret and made.slug() == "patchwarrant"
+    file.unlink()
+    assert made.slug() == "patchwarrant", "and it is not read again without need"
+    assert "PRIVATE KEY" not in repr(made)
 
 
 def test_another_apps_answer_is_refused() -> None:

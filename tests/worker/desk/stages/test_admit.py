@@ -10,10 +10,11 @@ import pytest
 
 from app.domain.errors import Fenced, Halt, Park, Reason, Refused, Waiting
 from app.domain.event import Person, Repository
+from app.domain.repo_config import limits_of
 from app.domain.run import Run, Wait
 from app.domain.state import Kind, State
 from tests.fakes.github import FakeComment, FakeReader
-from tests.worker.desk.made import FILES, Office, event, new_run, office
+from tests.worker.desk.made import BODY, FILES, Office, event, new_run, office
 from worker.desk.stages.admit import admit
 
 CONFIG = b"checks:\n  - name: tests\n    run: python3 -m pytest -q\nlimits:\n  turns: 5\n"
@@ -341,6 +342,55 @@ def test_when_a_plan_has_to_be_approved(
     contract = admit(desk.kit())(replace(new_run(), word=word)).contract
     assert contract is not None and contract.plan_approval == asks
     assert contract.limits.files == (40 if "Agent:Large" in labels else 8)
+
+
+LISTED = f"{BODY}\n## Files that may change\n\n- src/widgets.py\n"
+
+
+@pytest.mark.parametrize(
+    ("label", "body", "large", "may_be"),
+    [
+        ("bug", BODY, False, True),  # its plan tells
+        ("bug", LISTED, False, False),  # its own list does
+        ("agent:large", BODY, True, False),
+        ("agent:large", LISTED, True, False),
+    ],
+)
+def test_the_class_of_a_task_is_settled_in_its_contract(
+    label: str, body: str, large: bool, may_be: bool
+) -> None:
+    desk = office()
+    with_config(desk, b"large: {turns: 25, dollars: 9}\n")
+    desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("agent:fix", label))
+    desk.events["issue:5:1:9:now"] = event(body=body)
+    run = admit(desk.kit())(new_run())
+    held = run.contract
+    assert held is not None and (held.large, run.large) == (large, large)
+    assert (held.larger is not None) == may_be
+    found = held.limits if large else held.larger
+    if found is not None:  # the repository's wish within the operator's ceiling
+        assert (found.turns, found.dollars, found.files) == (25, 7_000_000, 40)
+    assert large or held.limits == limits_of(held.config, desk.kit().ceiling)
+
+
+def test_where_the_operator_admits_no_class_large_nothing_becomes_it() -> None:
+    desk = office()
+    desk.large = None
+    held = admit(desk.kit())(new_run()).contract
+    assert held is not None and held.larger is None and not held.large
+    desk = office()
+    desk.large = None
+    desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("agent:fix", "agent:large"))
+    stop = refusal(desk).record
+    assert stop.reason is Reason.NEEDS_INFO and "agent:large" in stop.message
+
+
+def test_an_explanation_is_never_large() -> None:
+    desk = office()
+    desk.hub.issues[1] = replace(desk.hub.issues[1], labels=("agent:large",))
+    asking = replace(new_run(), word="explain", kind=Kind.EXPLAIN, requester=Person(0, "bob"))
+    run = admit(desk.kit())(asking)
+    assert not run.large and run.contract is not None and run.contract.larger is None
 
 
 def test_only_this_issues_comments_are_adopted_and_only_by_link() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.domain.budget import LARGE
 from app.domain.ci_repair import event_of
 from app.domain.errors import Halt, Reason
 from app.domain.event import Event, EventKind, Person
@@ -237,6 +238,16 @@ def test_evidence_about_a_persons_push_is_what_is_compared_with_and_the_push_sta
     assert run.contract.revision.previous == "again"
     assert [one.author for one in run.people] == [RITA]
     assert not (run.contract.rewritten or run.contract.before or run.contract.others)
+
+
+def test_a_revision_has_a_size_of_its_own_and_the_branch_of_its_change(made: Revising) -> None:
+    assert made.first.contract is not None
+    first = replace(made.first.contract, large=True, limits=LARGE, tail="add-is-wrong")
+    made.first = replace(made.first, contract=first)
+    run = admitted(made)
+    assert run.contract is not None and not run.large
+    assert (run.contract.limits.files, run.contract.tail) == (8, "add-is-wrong")
+    assert run.contract.larger is not None and run.contract.larger.files == LARGE.files
 
 
 def test_the_repositorys_own_caps_hold_for_revisions_too(made: Revising) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain import plan_approval
+from app.domain.budget import LARGE
 from app.domain.errors import Halt, Park, Reason, Waiting
 from app.domain.plan import Action, Plan, PlannedFile
 from app.domain.record import Kept
@@ -29,6 +30,16 @@ def test_without_the_wish_nobody_is_asked() -> None:
     hold = FakeHold()
     approved(hold, lambda: 0, replace(RUN, contract=contract("b" * 40)))
     assert hold.entries() == []
+
+
+def test_a_plan_that_makes_the_run_large_is_always_put_to_people() -> None:
+    hold = FakeHold()
+    files = tuple(PlannedFile(f"{n}.py", Action.EDIT, "wrong", 2) for n in range(9))
+    wide = replace(contract("b" * 40), larger=LARGE)
+    run = replace(RUN, contract=wide, plan=replace(PLAN, files=files))
+    with pytest.raises(Park):
+        approved(hold, lambda: 0, run)
+    approved(FakeHold(), lambda: 0, replace(run, plan=replace(PLAN, files=files[:8])))
 
 
 def test_the_plan_is_put_once_and_goes_on_when_that_very_plan_is_approved() -> None:

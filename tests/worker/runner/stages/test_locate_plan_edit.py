@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.budget import Limits
+from app.domain.budget import LARGE, Limits
 from app.domain.errors import Halt, Park, Waiting
 from app.domain.ports import Reply, Request
 from app.domain.record import Kept
@@ -87,6 +87,44 @@ def test_a_scripted_fix_ends_with_a_candidate_that_holds_exactly_the_edit(w: Wor
     assert run.spend.dollars == w.hold.spent == 6 * (1_000 * 2 + 100 * 10)
     assert (run.model, run.prompts) == ("claude-sonnet-5-5", PROMPTS_VERSION)
     assert w.tests.asked == [("unit", ("tests/test_calc.py::test_add",), run.candidate.tree, 120)]
+
+
+def wide(count: int) -> list[Made]:
+    names = [("calc.py", "edit", 2), *((f"new{n}.py", "create", 2) for n in range(count - 1))]
+    return [
+        reply(("finish", WORDS)),
+        reply(("submit_plan", plan_of(*names, turns=20))),
+        reply(("finish", WORDS)),
+    ]
+
+
+def answer_of(model: ScriptedModel) -> str:
+    return str(model.requests[-1].messages[-1]["content"])
+
+
+@pytest.mark.parametrize(
+    ("count", "larger", "accepted"),
+    [(8, LARGE, False), (9, LARGE, True), (40, LARGE, True), (41, LARGE, False), (9, None, False)],
+)
+def test_a_plan_of_many_files_makes_the_run_large_where_it_may(
+    w: World, count: int, larger: Limits | None, accepted: bool
+) -> None:
+    run = w.run()
+    assert run.contract is not None
+    run = replace(run, contract=replace(run.contract, larger=larger))
+    model = ScriptedModel([wide(count)])
+    run = locate(w.kit(model))(run)
+    if not accepted:  # 20 turns, or so many files, are too many for what this plan makes of it
+        assert plan(w.kit(model))(run).state is State.LOCATE
+        assert "The plan is not accepted" in answer_of(model)
+        return
+    run = plan(w.kit(model))(run)
+    assert run.state is State.EDIT and run.large and run.limits == LARGE
+    first = str(model.requests[0].messages[0])
+    assert "at most 8 files" in first and "it may name 40" in first
+    with pytest.raises(Halt):
+        edit(w.kit(model))(run)
+    assert "30 accepted edits" in answer_of(model)
 
 
 def test_the_stages_are_one_conversation_whose_requests_only_grow(w: World) -> None:

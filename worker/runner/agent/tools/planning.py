@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.domain import plan as planning
+from app.domain.budget import Limits
 from app.domain.errors import Park, Waiting
 from app.domain.plan import PlanRefused
 from app.domain.record import Kept
@@ -77,7 +78,8 @@ def submit_plan(bench: Bench, arguments: Mapping[str, Any]) -> Answer:
     A planned path that is blocked ends the run (`Halt(BLOCKED_PATH)`)."""
     try:
         plan = planning.parse(arguments)
-        problems = planning.validate(plan, bench.views.files(bench.base), bench.rules, bench.limits)
+        limits = bench.contract.held_to(len(plan.files))
+        problems = planning.validate(plan, bench.views.files(bench.base), bench.rules, limits)
     except PlanRefused as wrong:
         return refused(f"The plan is not accepted: {wrong}")
     if problems:
@@ -85,8 +87,19 @@ def submit_plan(bench: Bench, arguments: Mapping[str, Any]) -> Answer:
     files = ", ".join(f"{f.path} ({f.action})" for f in plan.files)
     return Answer(
         f"The plan is accepted and holds from now on: {files}. Make the change with `edit`, check "
-        "it with `run_tests`, and call `finish` when it is complete.",
+        "it with `run_tests`, and call `finish` when it is complete." + _larger(bench, limits),
         effect={"plan": plan_json(plan), "end": {"signal": "done", "words": plan.summary}},
+    )
+
+
+def _larger(bench: Bench, limits: Limits) -> str:
+    """What the model is told where its plan made the run one of class large."""
+    if limits is bench.contract.limits:
+        return ""
+    return (
+        f" This makes it a large run: once a person has approved the plan it has {limits.turns} "
+        f"accepted edits, {limits.calls} model calls, {limits.repairs} repairs, "
+        f"${limits.dollars / 1e6:.2f} and {limits.wall} s in all."
     )
 
 

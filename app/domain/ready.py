@@ -1,0 +1,96 @@
+"""Whether a draft is made ready for review and of whom a review is asked, as rules.
+
+The page is docs/gate.md. Neither comes before the gate has passed, and each comes once: what a
+person takes back stays as the person left it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.domain.approval import Facts
+from app.domain.ports import PullView
+from app.domain.repo_config import Ready
+from app.domain.run import Run
+from app.domain.state import Kind
+
+WITHOUT_DRAFTS = "[draft] "  # how the title begins where GitHub offers no drafts
+_ASKS = frozenset({Kind.EXPLAIN, Kind.UNHOLD})  # neither says what the change should be
+
+
+class Done(StrEnum):
+    """How far a write has come that is done at most once."""
+
+    NOT = ""
+    BEGUN = "begun"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class Past:
+    """What was done about one pull request: it was made ready, by us or a person; a person made it
+    a draft again; a review was asked for; and the sentences about that."""
+
+    mark: Done = Done.NOT
+    back: bool = False
+    ask: Done = Done.NOT
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What stands on the head now."""
+
+    gate: bool
+    approved: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Whom a review is asked of: logins, and teams as `owner/slug`."""
+
+    people: tuple[str, ...]
+    teams: tuple[str, ...]
+
+
+def marks(facts: Facts, passed: Passed, view: PullView, past: Past) -> bool:
+    """Whether the draft is made ready now."""
+    if not _offered(facts, passed, view) or past.back or past.mark is Done.DONE:
+        return False
+    return view.draft and (facts.ready is Ready.GATE or passed.approved)
+
+
+def asks(facts: Facts, passed: Passed, view: PullView, past: Past) -> bool:
+    """Whether a review is asked for now, `view` being the pull request as it is after marking. A
+    draft that waits for its approval is asked about as a draft."""
+    if not _offered(facts, passed, view) or past.ask is Done.DONE:
+        return False
+    return not view.draft or (facts.ready is Ready.APPROVAL and not past.back)
+
+
+def _offered(facts: Facts, passed: Passed, view: PullView) -> bool:
+    without = not view.draft and view.title.startswith(WITHOUT_DRAFTS)
+    open_ = view.state == "open" and view.head_sha == facts.head
+    return passed.gate and open_ and facts.ready is not Ready.NEVER and not without
+
+
+def asked_of(runs: Sequence[Run], facts: Facts, view: PullView) -> Asked:
+    """Who asked for the change, then whom the configuration names; not the pull request's author,
+    nobody twice, none who is asked already or has given a review."""
+    first = next((run.requester for run in runs if run.kind not in _ASKS), None)
+    wanted = [first.login] if first is not None and first.kind == "User" else []
+    wanted += facts.reviewers
+    seen = {view.author.login.casefold(), *(one.casefold() for one in view.asked)}
+    seen |= {one.by.login.casefold() for one in facts.reviews}
+    if first is not None and first.id == view.author.id:
+        seen.add(first.login.casefold())
+    known_teams = {one.casefold() for one in view.asked_teams}
+    people, teams = list[str](), list[str]()
+    for one in wanted:
+        if one.casefold() in seen or one.partition("/")[2].casefold() in known_teams:
+            continue
+        seen.add(one.casefold())
+        (teams if "/" in one else people).append(one)
+    return Asked(tuple(people), tuple(teams))

@@ -1,0 +1,93 @@
+"""When a draft is made ready, when a review is asked for, and of whom: as a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.approval import Facts
+from app.domain.event import Person
+from app.domain.ports import PullView, Vote
+from app.domain.ready import Asked, Done, Passed, Past, asked_of, asks, marks
+from app.domain.repo_config import Approval, Ready
+from app.domain.run import Run
+from app.domain.state import Kind
+from tests.worker.desk.made import new_run
+
+HEAD = "c" * 40
+BOT = Person(900, "patchwarrant[bot]", "Bot")
+DRAFT = PullView(2, "u", "open", True, "t", "b", "agent/issue-1-a", HEAD, 5, "main", BOT)
+OPEN = replace(DRAFT, draft=False)
+FACTS = Facts("open", HEAD, "main", Approval.NOT_REQUESTER, "write", None)
+GATE, BOTH, NONE = Passed(True, False), Passed(True, True), Passed(False, True)
+FRESH = Past()
+
+
+@pytest.mark.parametrize(
+    ("ready", "passed", "view", "past", "mark", "ask"),
+    [
+        (Ready.GATE, GATE, DRAFT, FRESH, True, False),
+        (Ready.GATE, GATE, OPEN, Past(Done.DONE), False, True),
+        (Ready.GATE, GATE, OPEN, Past(Done.DONE, ask=Done.DONE), False, False),
+        (Ready.GATE, GATE, OPEN, Past(Done.DONE, ask=Done.BEGUN), False, True),
+        (Ready.GATE, GATE, DRAFT, Past(Done.BEGUN), True, False),  # nothing had been sent
+        (Ready.GATE, GATE, OPEN, Past(Done.BEGUN), False, True),  # adopted
+        (Ready.GATE, GATE, DRAFT, Past(Done.DONE), False, False),  # a person took it back
+        (Ready.GATE, GATE, DRAFT, Past(back=True), False, False),
+        (Ready.GATE, GATE, DRAFT, Past(Done.BEGUN, back=True), False, False),
+        (Ready.GATE, NONE, DRAFT, FRESH, False, False),
+        (Ready.GATE, NONE, OPEN, FRESH, False, False),
+        (Ready.GATE, GATE, replace(DRAFT, state="closed"), FRESH, False, False),
+        (Ready.GATE, GATE, replace(DRAFT, head_sha="d" * 40), FRESH, False, False),
+        (Ready.GATE, GATE, replace(OPEN, title="[draft] t"), FRESH, False, False),
+        (Ready.GATE, GATE, replace(DRAFT, title="[draft] t"), FRESH, True, False),
+        (Ready.APPROVAL, GATE, DRAFT, FRESH, False, True),
+        (Ready.APPROVAL, GATE, DRAFT, Past(back=True), False, False),
+        (Ready.APPROVAL, BOTH, DRAFT, Past(ask=Done.DONE), True, False),
+        (Ready.APPROVAL, NONE, DRAFT, FRESH, False, False),
+        (Ready.NEVER, BOTH, DRAFT, FRESH, False, False),
+        (Ready.NEVER, BOTH, OPEN, FRESH, False, False),
+    ],
+)
+def test_when(
+    ready: Ready, passed: Passed, view: PullView, past: Past, mark: bool, ask: bool
+) -> None:
+    facts = replace(FACTS, ready=ready)
+    assert marks(facts, passed, view, past) is mark
+    assert asks(facts, passed, view, past) is ask
+
+
+def run(login: str, kind: Kind = Kind.FIX, account: int = 1, bot: bool = False) -> Run:
+    return replace(new_run(), kind=kind, requester=Person(account, login, "Bot" if bot else "User"))
+
+
+VOTE = Vote(1, Person(4, "Carol"), "APPROVED", HEAD, "2026-11-30T10:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("runs", "facts", "view", "people", "teams"),
+    [
+        ([run("alice")], FACTS, OPEN, ("alice",), ()),
+        ([run("eve", Kind.EXPLAIN), run("alice")], FACTS, OPEN, ("alice",), ()),
+        ([run("alice"), run("bob", Kind.REVISE)], FACTS, OPEN, ("alice",), ()),
+        ([run("helper[bot]", bot=True)], FACTS, OPEN, (), ()),
+        ([run("alice", account=900)], FACTS, OPEN, (), ()),
+        ([run("alice")], FACTS, replace(OPEN, asked=("Alice",)), (), ()),
+        ([run("carol")], replace(FACTS, reviews=(VOTE,)), OPEN, (), ()),
+        (
+            [run("alice")],
+            replace(
+                FACTS, reviewers=("bob", "ALICE", "acme/core", "acme/web", "patchwarrant[bot]")
+            ),
+            replace(OPEN, asked_teams=("web",)),
+            ("alice", "bob"),
+            ("acme/core",),
+        ),
+        ([], FACTS, OPEN, (), ()),
+    ],
+)
+def test_whom(
+    runs: list[Run], facts: Facts, view: PullView, people: tuple[str, ...], teams: tuple[str, ...]
+) -> None:
+    assert asked_of(runs, facts, view) == Asked(people, teams)

@@ -1,0 +1,103 @@
+"""Makes a draft ready once its gate has passed and asks for a review: each at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from app.domain.approval import Facts
+from app.domain.errors import Halt, Refused
+from app.domain.markdown import code, inline
+from app.domain.merge_gate import Gate
+from app.domain.permissions import Phase
+from app.domain.ports import GitHubWriter, PullView
+from app.domain.ready import Done, Passed, asked_of, asks, marks
+from app.domain.run import Run
+from worker.desk.kit import Write
+from worker.store.approvals import Approvals
+
+
+@dataclass(frozen=True)
+class Readying:
+    """Whoever calls it holds the lock of the Change. `Unavailable` and `Uncertain` leave a write
+    begun; the next look finds its effect, or sends what was not done."""
+
+    rows: Approvals
+    write: Write
+
+    def said(self, change: str, found: Gate) -> tuple[str, ...]:
+        """What the gate's check run says about it; nothing while the gate does not pass."""
+        return self.rows.ready(change).said if found.passed else ()
+
+    def act(
+        self, change: str, runs: Sequence[Run], facts: Facts, passed: Passed, view: PullView
+    ) -> None:
+        """Do what is due. A refusal is kept to be told, and is no error."""
+        past = self.rows.ready(change)
+        if not view.draft and past.mark is not Done.DONE:
+            # By whomever, also by us before a crash: if it is a draft once more, that was a person.
+            self.rows.note_mark(change, Done.DONE)
+        if marks(facts, passed, view, past):
+            found = self._marked(change, runs[-1], facts.head, view)
+            if found is None:
+                return
+            view = found
+        past = self.rows.ready(change)
+        if asks(facts, passed, view, past):
+            self.rows.note_ask(change, Done.BEGUN)
+            self.rows.say(change, self._asked(runs, facts, view))
+            self.rows.note_ask(change, Done.DONE)
+
+    def _marked(self, change: str, run: Run, head: str, view: PullView) -> PullView | None:
+        """The pull request made ready, None where GitHub or somebody was in the way."""
+        self.rows.note_mark(change, Done.BEGUN)
+        try:
+            with self.write(run, Phase.READY) as writer:
+                found = writer.mark_ready(view.number, head)
+        except (Refused, Halt) as refusal:
+            why = inline(str(refusal), 300)
+            self.rows.say(change, (f"It could not be made ready, and is tried again: {why}",))
+            return None
+        if found.draft:  # pushed to or closed since it was looked at
+            return None
+        self.rows.note_mark(change, Done.DONE)
+        return found
+
+    def _asked(self, runs: Sequence[Run], facts: Facts, view: PullView) -> tuple[str, ...]:
+        """Ask one after the other, so that each refusal is about one; the sentences about it."""
+        whom, run = asked_of(runs, facts, view), runs[-1]
+        if not whom.people and not whom.teams:
+            return ()
+        done, said = list[str](), list[str]()
+        with self.write(run, Phase.PULL) as writer:
+
+            def ask(one: str, name: str, send: Callable[[], Sequence[str]]) -> None:
+                try:
+                    listed = {found.casefold() for found in send()}
+                    there = name.casefold() in listed
+                    why = "" if there else "GitHub took it and does not list it."
+                except Refused as refusal:
+                    why = inline(str(refusal), 300)
+                if why:
+                    said.append(f"{code(one, 210)} was not asked for a review: {why}")
+                else:
+                    done.append(code(one, 210))
+
+            for login in whom.people:
+                ask(login, login, partial(_people, writer, view.number, login))
+            for team in whom.teams:
+                owner, _, slug = team.partition("/")
+                if owner.casefold() != run.repository.owner.casefold():
+                    said.append(f"{code(team, 210)} is no team of this repository's owner.")
+                    continue
+                ask(team, slug, partial(_teams, writer, view.number, slug))
+        return (*([f"A review was asked of {', '.join(done)}."] if done else []), *said)
+
+
+def _people(writer: GitHubWriter, number: int, login: str) -> Sequence[str]:
+    return writer.request_review(number, (login,), ()).asked
+
+
+def _teams(writer: GitHubWriter, number: int, slug: str) -> Sequence[str]:
+    return writer.request_review(number, (), (slug,)).asked_teams
