@@ -43,6 +43,7 @@ SPEAK = frozenset(
     {"check", "config", "doctor", "event", "evidence", "key", "parse", "register", "replay"}
     | {"verify"}
 )  # these have options of their own and say them
+BARE = frozenset({"pause", "status"})  # a mistyped word must not pause an instance
 HELP = frozenset({"-h", "--help"})
 
 
@@ -69,6 +70,9 @@ def _main(arguments: Sequence[str] | None) -> int:
         return 0
     if word in ("version", "--version"):
         return _version()
+    if word in BARE and len(words) > 1:
+        print(f"patchwarrant {word}: takes no further words, not {words[1]!r}", file=sys.stderr)
+        return USAGE
     if word == "receive":
         return _receive(words[1:])
     if word == "event":

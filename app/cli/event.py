@@ -59,6 +59,11 @@ def main(arguments: Sequence[str]) -> int:
     try:
         found = read_event(name, body, bots)
     except (ValueError, RecursionError) as error:
+        if name not in READ:
+            return _no(
+                f"{name[:60]!r} is none of the events that are read ({', '.join(sorted(READ))}), "
+                f"and {file} is no payload either: {short(error)}. Say the name first, then FILE."
+            )
         return _no(
             f"the receiver answers 400: {short(error)}. Is it the body of a `{name}` event, as "
             "GitHub shows it under Recent Deliveries?"

@@ -97,6 +97,8 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("word", sorted(set(cli.WORDS) - cli.OURS))
 def test_other_words_become_the_workers_process(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = [] if word in cli.BARE else ["--x", "y"]
+
     class Replaced(Exception):
         pass
 
@@ -105,8 +107,8 @@ def test_other_words_become_the_workers_process(word: str, monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "execv", execv)
     with pytest.raises(Replaced) as seen:
-        cli.main([word, "--x", "y"])
-    expected = [sys.executable, "-m", "worker", word, "--x", "y"]
+        cli.main([word, *more])
+    expected = [sys.executable, "-m", "worker", word, *more]
     assert seen.value.args == (sys.executable, expected)
 
 
@@ -149,3 +151,9 @@ def test_the_receivers_process_takes_a_delivery(redis_process: Server, tmp_path:
         code = process.wait(30)
     assert code in (0, -signal.SIGTERM)
     assert SECRET.decode() not in log.read_text()
+
+
+@pytest.mark.parametrize("word", sorted(cli.BARE))
+def test_a_stray_word_does_nothing(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([word, "--hlep"]) == 2
+    assert "takes no further words, not '--hlep'" in capsys.readouterr().err

@@ -190,3 +190,12 @@ def test_the_body_may_come_by_standard_input() -> None:
         timeout=60,
     )
     assert done.returncode == 0 and done.stdout.startswith("answers: ")
+
+
+def test_an_unknown_event_is_blamed_and_not_the_payload(tmp_path: Path) -> None:
+    file = tmp_path / "body.json"
+    file.write_text("[]", encoding="utf-8")
+    done = run(words(file, name="isues"))
+    assert done.returncode == 2
+    assert "'isues' is none of the events that are read" in done.stderr and "issues" in done.stderr
+    assert "Is it the body of" not in done.stderr

@@ -137,3 +137,35 @@ def test_a_file_that_is_not_there_is_one_sentence(
     assert main(Door({}), ["import", str(missing)]) == 1
     said = capsys.readouterr().err
     assert f"{missing} cannot be used: No such file" in said and "Errno" not in said
+
+
+def test_a_file_that_is_there_is_said_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    assert config("init", str(tmp_path), "--write") == 0
+    assert config("init", str(tmp_path), "--write") == 1
+    said = capsys.readouterr().err
+    assert "agent.yml is there already" in said and "move it away" in said and "Errno" not in said
+
+
+@pytest.mark.parametrize("word", ["check", "init"])
+@pytest.mark.parametrize("kind", ["missing", "file"])
+def test_a_folder_that_is_none_is_one_sentence(
+    tmp_path: Path, word: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "x"
+    if kind == "file":
+        place.write_text("")
+    assert config(word, str(place)) == 1
+    said = capsys.readouterr()
+    assert f"{place} cannot be used: " in said.err and "Name a folder" in said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize("words", [("check", "--json"), ("init", "--wirte"), ("import", "-x")])
+def test_an_unknown_option_is_no_folder(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert config(*words) == 2
+    assert f"there is no option {words[1]}" in capsys.readouterr().err

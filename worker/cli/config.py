@@ -45,6 +45,10 @@ def main(_door: Door, arguments: list[str]) -> int:
         return 0
     write = "--write" in arguments
     words = [word for word in arguments if word != "--write"]
+    odd = [word for word in words if word.startswith("-")]
+    if odd:
+        sys.stderr.write(f"patchwarrant config: there is no option {odd[0]}\n{USAGE}")
+        return 2
     if len(words) not in (1, 2) or words[0] not in ("check", "init", "import"):
         sys.stderr.write(USAGE)
         return 2
@@ -58,14 +62,25 @@ def main(_door: Door, arguments: list[str]) -> int:
         said = placed(ConfigError(str(error)), where)
         sys.stderr.write(f"patchwarrant config: {said}\n")
         return 1
+    except FileExistsError as error:
+        sys.stderr.write(
+            f"patchwarrant config: {error.filename} is there already and is not overwritten. "
+            "`patchwarrant config check` says what it holds; move it away for a new one.\n"
+        )
+        return 1
     except OSError as error:
         named = error.filename or words[-1]
-        sys.stderr.write(f"patchwarrant config: {named} cannot be used: {error.strerror}.\n")
+        sys.stderr.write(
+            f"patchwarrant config: {named} cannot be used: {error.strerror}. Name "
+            f"{'a workflow file' if words[0] == 'import' else 'a folder'} of this user's.\n"
+        )
         return 1
 
 
 def entries_of(folder: Path) -> list[Entry]:
-    """Regular files below a folder, as recognition sees a tree."""
+    """Regular files below a folder, as recognition sees a tree. Raises `OSError` where the folder
+    is none."""
+    os.scandir(folder).close()  # os.walk passes over what it cannot open
     found: list[Entry] = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - _ASIDE)
@@ -80,8 +95,8 @@ def entries_of(folder: Path) -> list[Entry]:
 
 def _check(folder: Path) -> int:
     path = folder / CONFIG_PATH
-    config = config_of(path.read_bytes()) if path.exists() else RepoConfig()
     entries = entries_of(folder)
+    config = config_of(path.read_bytes()) if path.exists() else RepoConfig()
     print(f"{CONFIG_PATH}: {'read, nothing is wrong with it' if path.exists() else 'not there'}")
     found = recognise(entries, lambda one: (folder / one).read_bytes())
     for name in [c.name for c in config.checks] or [c.name for c in found.checks]:

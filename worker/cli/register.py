@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import httpx
 
@@ -61,7 +61,11 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     found = taken(asked.places)
     if found:
         return _no(f"{found} Nothing was registered.", 1)
-    desk = Desk(asked)
+    try:
+        desk = Desk(asked)
+    except OSError as error:
+        why = f"port {asked.port} of this machine cannot be used: {error.strerror}."
+        return _no(f"{why} Name another with --port, or none: then a free one is taken.", 2)
     try:
         made = desk.serve()
     except (Unusable, httpx.HTTPError, OSError) as error:
@@ -236,8 +240,14 @@ def _asked(door: settings.Door, arguments: Sequence[str]) -> Asked | str:
     if bool(given.url) == bool(given.poll):
         return "say --url https://HOST (where GitHub reaches the receiver), or --poll. See --help."
     address = registration.NOWHERE if given.poll else given.url.rstrip("/")
-    parts = urlsplit(address)
-    if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.username:
+    parts = _parts(address)
+    if (
+        parts is None
+        or parts.scheme not in ("https", "http")
+        or not parts.hostname
+        or parts.query
+        or parts.username
+    ):
         return f"--url: an address like https://HOST is wanted, not {given.url!r}"
     address = address.removesuffix(registration.HOOK_PATH)
     logins = [one.strip() for one in given.owners.split(",") if one.strip()]
@@ -251,6 +261,31 @@ def _asked(door: settings.Door, arguments: Sequence[str]) -> Asked | str:
         address, given.org, name, tuple(logins), Places.below(Path(given.folder)), given.port,
         given.wait, given.open, given.poll, server, api,
     )  # fmt: skip
+
+
+def _parts(address: str) -> SplitResult | None:
+    """The parts of an address whose port, too, is one; else None."""
+    try:
+        parts = urlsplit(address)
+        return parts if parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) < 65_536):
+        raise argparse.ArgumentTypeError(f"a port from 0 to 65535 is wanted, not {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1e6:
+        raise argparse.ArgumentTypeError(f"seconds above 0 are wanted, not {text!r}")
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -273,8 +308,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--folder", default="manifests", help="where secrets/ and .env go (default: manifests)"
     )
-    made.add_argument("--port", type=int, default=0, help="the page's port (default: a free one)")
-    made.add_argument("--wait", type=float, default=3600, help="seconds to wait for the click")
+    made.add_argument("--port", type=_port, default=0, help="the page's port (default: a free one)")
+    made.add_argument("--wait", type=_seconds, default=3600, help="seconds to wait for the click")
     made.add_argument("--open", action="store_true", help="open the page in this machine's browser")
     return made
 

@@ -2,7 +2,7 @@
 
 Read-only. Looks with the App's own key, and with an administrator's token where one is given by the
 name of an environment variable. Exit code: 0 nothing that can be seen fails, 1 something fails, 2
-wrong words or settings, or GitHub could not be asked at all.
+wrong words or settings, or the repository could not be looked at.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from worker.desk.github.http import Client
 from worker.desk.pace import AlonePace
 
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9._-]{1,100})")
+ALLOWED = "good, and allowed to read administration, contents and metadata there"
+REFUSED = f"an administrator whose token is {ALLOWED}; the given one was refused"
 MARKS = {Standing.HOLDS: "holds", Standing.FAILS: "FAILS", Standing.UNSEEN: "cannot be seen"}
 
 
@@ -52,12 +54,27 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     except KeyProblem as problem:
         return _no(str(problem))
     facts = gathered(app, found, named[1], named[2], admin)
-    if isinstance(facts.repository, Unseen) and isinstance(facts.installation, Unseen):
-        return _no(f"GitHub could not be asked: {facts.repository.why}")
+    blind = _blind(facts, admin)
     points = examine(facts)
-    write = _json if given.json else _sentences
-    sys.stdout.write(write(given.repository, points))
+    if not blind or not isinstance(facts.app, Unseen):
+        write = _json if given.json else _sentences
+        sys.stdout.write(write(given.repository, points))
+    if blind:
+        return _no(f"{given.repository} could not be looked at ({found.api_url}): {blind}")
     return int(any(one.standing is Standing.FAILS for one in points))
+
+
+def _blind(facts: Facts, admin: str) -> str:
+    """Why nothing of the repository was seen, "" where it was, or where that is itself a finding:
+    the App is not installed there, or suspended."""
+    if not isinstance(facts.repository, Unseen):
+        return ""
+    place = facts.installation
+    told = not isinstance(place, Unseen) and (place.id == 0 or place.suspended)
+    if told and not admin:
+        return ""
+    todo = f" Is the name right, and the token in --token-env {ALLOWED}?" if admin else ""
+    return f"{facts.repository.why}{todo}"
 
 
 def unseen() -> Facts:
@@ -77,15 +94,18 @@ def around(app: App | None, found: settings.DoctorSettings, owner: str, name: st
         if app is None
         else sight.seen(lambda: sight.installation_facts(app, owner, name), OPERATOR)
     )
+    away = Unseen("the App is not installed here")
+    if isinstance(installation, Unseen):
+        away = Unseen(installation.why)  # what kept it from being asked, never a guess
     return Facts(
         app=none if app is None else sight.seen(lambda: sight.app_facts(app), OPERATOR),
         hook=none if app is None else sight.seen(lambda: sight.hook_facts(app), OPERATOR),
         installation=installation,
-        repository=Unseen("the App is not installed here"),
-        rulesets=Unseen("the App is not installed here"),
-        branch=Unseen("the App is not installed here"),
+        repository=away,
+        rulesets=away,
+        branch=away,
         actions=Unseen("the App must not see it"),
-        files=Unseen("the App is not installed here"),
+        files=away,
         owners=frozenset(one.casefold() for one in found.owners)
         if found.owners is not None
         else Unseen("PATCHWARRANT_OWNERS is not set here", "whoever has the desk's settings"),
@@ -142,10 +162,11 @@ def repository_id(app: App, installation: int, owner: str, name: str) -> int:
 
 def looked(client: Client, facts: Facts, *, admin: bool) -> Facts:
     """`facts` with all that this client may see of its repository."""
-    who = ADMIN
+    who = REFUSED if admin else ADMIN
     pair = sight.seen(lambda: sight.repository_facts(client), who)
     if isinstance(pair, Unseen):
-        return replace(facts, repository=pair, rulesets=pair, branch=pair, files=pair)
+        dark = replace(facts, repository=pair, rulesets=pair, branch=pair, files=pair)
+        return replace(dark, actions=pair) if admin else dark
     told = pair[1]
     branch = told.default_branch
     return replace(
@@ -215,7 +236,7 @@ def _parser() -> argparse.ArgumentParser:
         "and what to do about it, and what cannot be seen and by whom it could. Nothing is "
         "changed.",
         epilog="Needs PATCHWARRANT_APP_ID and PATCHWARRANT_APP_KEY_FILE, or --token-env. Exit "
-        "code: 0 nothing fails, 1 something does, 2 it could not be looked at.",
+        "code: 0 nothing fails, 1 something does, 2 the repository could not be looked at.",
     )
     made.add_argument("repository", metavar="OWNER/NAME")
     made.add_argument("--json", action="store_true", help="one JSON object")

@@ -6,6 +6,7 @@ import html
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -246,3 +247,42 @@ def test_wrong_words_say_what_is_wanted(words: list[str], part: str, tmp_path: P
     )  # fmt: skip
     assert done.returncode == 2 and part in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def failing(folder: Path, *more: str) -> tuple[int, str]:
+    """Exit code and what is said where the page never comes to be."""
+    words = ["-m", "app.cli", "register", "--folder", str(folder), *more]
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=REPOSITORY,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, said = failing(tmp_path, *URL, "--port", port)
+    assert code == 2 and f"port {port} of this machine cannot be used: " in said
+    assert "--port" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ((*URL, "--port", "99999"), "a port from 0 to 65535"),
+        ((*URL, "--port", "-1"), "a port from 0 to 65535"),
+        ((*URL, "--wait", "nan"), "seconds above 0"),
+        (("--url", "https://["), "an address like"),
+        (("--url", "https://a.example:99999"), "an address like"),
+    ],
+)
+def test_a_number_or_address_that_is_none_is_said(
+    tmp_path: Path, words: tuple[str, ...], part: str
+) -> None:
+    code, said = failing(tmp_path, *words)
+    assert code == 2 and part in said and "Traceback" not in said

@@ -214,7 +214,7 @@ def test_a_token_alone_is_enough_and_never_shown(world: Acme, tmp_path: Path) ->
         (("acme/..",), {}, "is no OWNER/NAME"),
         ((REPO, "--token-env", "NONE"), {}, "NONE is empty"),
         ((REPO,), {"PATCHWARRANT_APP_ID": ""}, "PATCHWARRANT_APP_ID"),
-        ((REPO,), {"GITHUB_API_URL": "http://127.0.0.1:9"}, "GitHub could not be asked"),
+        ((REPO,), {"GITHUB_API_URL": "http://127.0.0.1:9"}, "cannot be reached"),
     ],
 )
 def test_what_cannot_be_looked_at_is_exit_code_2(
@@ -223,3 +223,30 @@ def test_what_cannot_be_looked_at_is_exit_code_2(
     code, out, err = doctor(world, tmp_path, *words, **names)
     assert (code, out) == (2, "") and part in err
     assert "Traceback" not in err
+
+
+def test_a_wrong_cause_is_never_named(world: Acme, tmp_path: Path) -> None:
+    code, out, err = doctor(world, tmp_path, GITHUB_API_URL="http://127.0.0.1:9")
+    assert (code, out) == (2, "") and "http://127.0.0.1:9" in err and "installed" not in err
+    code, out, err = doctor(world, tmp_path, PATCHWARRANT_APP_ID="987654")
+    assert (code, out) == (2, "") and "belong together" in err and "installed" not in err
+
+
+@pytest.mark.parametrize("app", [True, False])
+def test_a_refused_token_is_exit_code_2_and_is_not_asked_for_again(
+    world: Acme, tmp_path: Path, app: bool
+) -> None:
+    none = {} if app else {"PATCHWARRANT_APP_ID": "", "PATCHWARRANT_APP_KEY_FILE": ""}
+    words = (REPO, "--token-env", "MINE")
+    code, out, err = doctor(world, tmp_path, *words, MINE="ghp_wrong", **none)
+    assert code == 2 and "401" in err and "--token-env" in err and "ghp_wrong" not in out + err
+    assert ("the given one was refused" in out) == app
+    assert "give a token of theirs" not in out
+    assert bool(out) == app  # what the App sees of itself is told all the same
+
+
+def test_a_repository_that_the_token_cannot_see_is_exit_code_2(world: Acme, tmp_path: Path) -> None:
+    words = ("acme/nowhere", "--json", "--token-env", "MINE")
+    code, out, err = doctor(world, tmp_path, *words, MINE=admin(world))
+    assert code == 2 and "Is the name right" in err
+    assert json.loads(out)["points"]

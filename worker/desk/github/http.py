@@ -16,7 +16,7 @@ from app.domain.branch import BRANCH
 from app.domain.errors import ForbiddenCall, Unavailable, Uncertain
 from app.domain.permissions import CALLS, MARK_READY, PHASES, Call, Phase
 from app.domain.ports import Token
-from worker.desk.github.refusals import fault, limit_of, message_of
+from worker.desk.github.refusals import fault, limit_of, limit_words, message_of
 from worker.desk.github.wire import Answer, Wire
 
 READ_WAITS = (1.0, 2.0, 4.0)  # before a read is repeated
@@ -165,7 +165,7 @@ class Client:
             else:
                 limit = limit_of(answer)
                 if limit is not None:
-                    self._pace.limited(*limit, message_of(answer))
+                    self._pace.limited(*limit, limit_words(answer))
                 again = self._too_fresh(answer) or (answer.status >= 500 and not call.writes)
                 if wait is None or not again:
                     return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from app.domain.errors import (
@@ -85,8 +86,26 @@ def _until_reset(headers: Mapping[str, str]) -> float:
         return NO_HINT
 
 
+def limit_words(answer: Answer) -> str:
+    """Why GitHub limits whoever got this answer. A good answer's own text (a commit's message, say)
+    is no reason, so that its headers speak."""
+    return _used_up(answer.headers) if answer.status < 300 else message_of(answer)
+
+
+def _used_up(headers: Mapping[str, str]) -> str:
+    """The primary limit by GitHub's headers: how many, and until when."""
+    limit = headers.get("x-ratelimit-limit", "")
+    many = f"all {int(limit):,}" if limit.isdecimal() and len(limit) < 10 else "all"
+    try:
+        until = datetime.fromtimestamp(int(headers.get("x-ratelimit-reset", "")), tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{many} requests of this hour are used up"
+    return f"{many} requests of this hour are used up until {until:%H:%M} UTC"
+
+
 def message_of(answer: Answer) -> str:
-    """GitHub's own words, as data: one line, printable, short."""
+    """GitHub's own words, as data: one line, printable, short. Where it said none to a limit, what
+    its headers say."""
     data = answer.data if isinstance(answer.data, dict) else {}
     parts = [data.get("message")]
     errors = data.get("errors")
@@ -95,6 +114,13 @@ def message_of(answer: Answer) -> str:
             (error.get("message") or error.get("code")) if isinstance(error, dict) else error
         )
     text = "; ".join(part for part in parts if isinstance(part, str) and part)
-    line = " ".join(text.split()) or "(no message)"
+    line = " ".join(text.split()) or _unsaid(answer)
     shown = "".join(c if unicodedata.category(c)[0] != "C" else "?" for c in line)
     return shown[:SAID_CAP]
+
+
+def _unsaid(answer: Answer) -> str:
+    spent = answer.headers.get("x-ratelimit-remaining") == "0"
+    if answer.status in (403, 429) and spent:
+        return _used_up(answer.headers)
+    return "it gave no reason"
