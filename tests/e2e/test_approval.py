@@ -119,7 +119,7 @@ def test_a_base_that_moves_counts_where_the_change_touches_it(town: Town) -> Non
 @pytest.mark.parametrize(
     ("mode", "title", "conclusion"),
     [
-        ("solo", "Approved by mona", "success"),
+        ("solo", "Approved by mona (solo)", "success"),
         ("strict", "Approved by somebody who took part", "action_required"),
     ],
 )

@@ -160,7 +160,7 @@ def _adopted(writer: GitHubWriter, work: _Work, commit: str) -> Record | None:
     if found != commit and not ours:
         raise Refused(
             f"The branch {work.branch} exists already and holds {_whose(view.message)} ({found}); "
-            "it was left as it is. A new run takes another name",
+            "it was left as it is. Somebody deletes or renames it first",
             422,
         )
     return {"commit": found}
