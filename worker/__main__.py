@@ -11,7 +11,7 @@ from worker import logs, settings
 
 # Imported only when asked for: each role loads its own libraries and nobody else's.
 ROLES: dict[str, str] = {
-    "desk": "worker.desk.wiring",
+    "desk": "worker.desk.role",
     "runner": "worker.runner.wiring",
     "sandbox": "worker.sandbox.wiring",
 }

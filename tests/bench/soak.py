@@ -27,7 +27,7 @@ from tests.crash.invariants import Expected, expected
 from tests.crash.office import Office
 from tests.crash.town import OWNER, Town, town
 from tests.stack import free_port
-from worker.desk import wiring as desk
+from worker.desk import role as desk
 from worker.runner import wiring as runner
 from worker.runner.repository import mirror
 from worker.settings import Door

@@ -24,6 +24,7 @@ from app.domain.record import QUEUES
 from app.domain.state import Role
 from app.feeder import Feeder
 from worker import jobs
+from worker.desk import role as desk_role
 from worker.desk import wiring as desk_wiring
 from worker.desk.github.auth import load_key
 from worker.keeping import rewake
@@ -128,7 +129,7 @@ class Office:
             writes_an_hour=0,
             caps={"issue": 99, "user": 9_999, "repository": 9_999, "installation": 9_999},
         )
-        desk = desk_wiring._desk(held, load_key(place.app_key))
+        desk = desk_wiring.desk_of(held, load_key(place.app_key))
         clock = self.clock
         minter = replace(desk.tokens.minter, clock=clock.now, sleep=clock.sleep)  # type: ignore[type-var]
         tokens = replace(desk.tokens, minter=minter)
@@ -218,10 +219,10 @@ class Office:
         for role in (Role.DESK, Role.RUNNER):
             rewake(role, ledger, self.bell)
         for event in ledger.unhandled_events(100, UNHEARD_MS):
-            desk_wiring.ring_again(ledger, self.bell, event)
+            desk_role.ring_again(ledger, self.bell, event)
         waits = sum(self.redis.llen(record.waiting_jobs(name)) for name in QUEUES.values())  # type: ignore[misc]
         if not waits and ledger.tokens():
-            fetches = lambda run_id: desk_wiring._fetches(ledger, run_id)  # noqa: E731
+            fetches = lambda run_id: desk_role.fetches(ledger, run_id)  # noqa: E731
             self.desk.tokens.revoke_leftovers(ledger.now(), fetches)
         return fed or waits > 0
 

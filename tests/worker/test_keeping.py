@@ -13,7 +13,7 @@ from app.domain.state import Role, Signal
 from tests.worker.desk.made import contract
 from tests.worker.store.samples import an_event, opened
 from worker import keeping, settings
-from worker.desk.wiring import ring_again
+from worker.desk.role import ring_again
 from worker.queue import Bell
 from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
