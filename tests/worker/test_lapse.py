@@ -23,6 +23,7 @@ from tests.worker.test_carry import Role1, at, expire
 from worker.carry import CRASHES
 from worker.queue import Bell
 from worker.store.ledger import Ledger
+from worker.store.rows import Wake
 
 # A runner's listener whose stage never looks at its lease: what is lost is noticed by its parent.
 PROGRAM = """
@@ -134,7 +135,7 @@ def test_a_parent_that_ends_its_work_horse_for_want_of_redis_says_so(
     with server.client() as client:
         ledger = Ledger(client)
         run_id = at(ledger, State.PREPARE)
-        Bell(client).run(Role.RUNNER, run_id, 1)
+        Bell(client).run(Role.RUNNER, run_id, Wake(1))
         began = tmp_path / "began"
         words = [sys.executable, "-c", PROGRAM, server.url, str(tmp_path)]
         listener = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
@@ -161,7 +162,7 @@ def test_a_killed_work_horse_is_a_crash(server: Server, tmp_path: Path) -> None:
     with server.client() as client:
         ledger = Ledger(client)
         run_id = at(ledger, State.PREPARE)
-        Bell(client).run(Role.RUNNER, run_id, 1)
+        Bell(client).run(Role.RUNNER, run_id, Wake(1))
         began = tmp_path / "began"
         words = [sys.executable, "-c", PROGRAM, server.url, str(tmp_path)]
         listener = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
