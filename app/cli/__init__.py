@@ -31,6 +31,7 @@ WORDS = {
 }
 OURS = frozenset({"event", "receive", "version"})
 USAGE = 2
+CUT = 141  # as a shell says it of a process that SIGPIPE ended
 ARGUMENTS = {
     "sandbox": "[--strict]",
     "selftest": "[--strict]",
@@ -48,13 +49,14 @@ HELP = frozenset({"-h", "--help"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code: 0 done, 2 wrong words or settings. Other roles replace this process."""
+    """Exit code: 0 done, 2 wrong words or settings; `CUT`, which is no verdict, where whoever read
+    our words has gone. Other roles replace this process."""
     try:
         code = _main(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return CUT
     return code
 
 

@@ -30,6 +30,27 @@ def changed_tests(path: str, old: str | None, new: str, ids: Iterable[str]) -> t
     return own or (tuple(mine) if before[""] != after[""] else ())
 
 
+def hidden_tests(text: str) -> tuple[str, ...]:
+    """Python tests that a later one of the same name and place hides: they never run."""
+    if len(text) > TEXT_CAP:
+        return ()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    found: list[str] = []
+    places: list[tuple[str, list[ast.stmt]]] = [("", tree.body)]
+    places += [(f"{one.name}::", one.body) for one in tree.body if isinstance(one, ast.ClassDef)]
+    for before, body in places:
+        made = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+        named = [name for name in made if name.startswith("test")]
+        twice = [name for name in dict.fromkeys(named) if named.count(name) > 1]
+        found += [f"{before}{name}" for name in twice]
+    return tuple(found)
+
+
 def _key(test: str) -> str:
     """`tests/test_a.py::TestX::test_y[1]` is the function `TestX::test_y`."""
     return test.partition("::")[2].partition("[")[0]

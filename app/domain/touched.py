@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from app.domain.changed_tests import hidden_tests
 from app.domain.check import Check
 
 MOST = 6  # names or lines in one sentence
@@ -79,6 +80,9 @@ def _changed(path: str, old: str, new: str, kind: str, *, test: bool) -> Iterabl
     after = frozenset(new.splitlines())
     removed = [line for line in old.splitlines() if line not in after]
     yield f"`{path}` ({kind}) is changed."
+    hidden = [name for name in hidden_tests(new) if name not in hidden_tests(old)]
+    if path.endswith(".py") and hidden:
+        yield f"`{path}`: a later one of the same name hides{_tests(hidden, '')}."
     gone = [name for name in _names(old) if name not in set(_names(new))]
     if gone:
         yield f"`{path}`: removed or renamed{_tests(gone, '')}."

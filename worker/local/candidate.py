@@ -56,10 +56,12 @@ def ranged(repository: Repository, words: str) -> Range:
     if base == head:
         said = f"Nothing lies between {name} and {head[:12]}: name another range."
         raise NotFound(f"{said} {beside}".rstrip())
+    base_tree, tree = repository.tree_of(base), repository.tree_of(head)
+    if base_tree == tree:
+        said = f"{name}..{head[:12]} changes no file: name another range."
+        raise NotFound(f"{said} {beside}".rstrip())
     short = name.removeprefix("refs/heads/").removeprefix("refs/remotes/")
-    return Range(
-        base, head, repository.tree_of(base), repository.tree_of(head), short, notes, beside
-    )
+    return Range(base, head, base_tree, tree, short, notes, beside)
 
 
 def valid(objects: Objects, found: Range) -> None:

@@ -114,10 +114,12 @@ def main(door: settings.Door, arguments: list[str]) -> int:
         return NOT_DONE
     console.print()
     console.print(table.report(run, deltas))
-    for words in (*lacks(run), found.beside):
+    said = run.snapshot.assumed if run.snapshot is not None else ()
+    assumed = f"What was assumed: {' '.join(said)}" if said else ""
+    for words in (*lacks(run), assumed, found.beside):
         if words:
             console.print(table.plain(words, "yellow", 600), soft_wrap=True)
-    kept = Path(asked.bundle or _kept(repository, found))
+    kept = Path(asked.bundle or _kept(repository, found, signer))
     wanted = [(kept, _bundled(run, found, hold, signer))]
     if asked.markdown:
         wanted.append((Path(asked.markdown), _shown(run, found, deltas).encode()))
@@ -237,9 +239,18 @@ def _signer(path: str) -> Signer | None:
     return Signer.load(Path(path))
 
 
-def _kept(repository: Repository, found: Range) -> Path:
-    """Beside the repository's own things, where `patchwarrant verify --repo` looks for it."""
-    return repository.folder / "patchwarrant" / f"{found.head}.json"
+def _kept(repository: Repository, found: Range, signer: Signer | None) -> Path:
+    """Beside the repository's own things, where `patchwarrant verify --repo` looks for it. What was
+    signed is not written over by what is not."""
+    place = repository.folder / "patchwarrant" / f"{found.head}.json"
+    return place if signer or not _is_signed(place) else place.with_suffix(".unsigned.json")
+
+
+def _is_signed(place: Path) -> bool:
+    try:
+        return any(one.get("signatures") for one in bundle.read(place.read_bytes()).envelopes)
+    except (OSError, bundle.NotABundle):
+        return False
 
 
 def _bundled(run: Run, found: Range, hold: MemoryHold, signer: Signer | None) -> bytes:

@@ -7,9 +7,7 @@ from urllib.parse import urlsplit
 from app.domain.errors import Refused
 
 SCHEMES = ("unix", "tcp", "ssh")
-WANTED = (
-    "unix:///path/of/docker.sock, ssh://user@machine or tcp://machine:2376 (with TLS) is wanted"
-)
+WANTED = "unix:///path/of/docker.sock, ssh://machine or tcp://machine:2376 (with TLS) is wanted"
 
 # What a client library's words hold, and what an operator should read; the first that fits counts.
 SIGNS = (

@@ -27,6 +27,7 @@ def changed(old: bytes, new: bytes) -> bytes:
         (changed(b"== 1", b"== 2"), "an assertion of the base reads otherwise"),
         (changed(b"def test_a", b"def check_a"), "removed or renamed 1 test: `test_a`"),
         (changed(b"import pytest\n", b"import os\nos._exit(0)\n"), "ends early"),
+        (OLD + b"\n\ndef test_a():\n    pass\n", "the same name hides 1 test: `test_a`"),
         (OLD + b"\n\ndef pytest_runtest_setup(item):\n    pass\n", "hooks into the runner"),
     ],
 )

@@ -59,6 +59,9 @@ def test_a_fix_passes_and_its_evidence_verifies_and_can_be_repeated(
     told = capsys.readouterr()
     assert json.loads(told.out)["outcome"] == "verified" and "tests" in told.err
     assert git(made.place, "status", "--porcelain") == ""  # nothing is written into it
+    assert run(running, "main..fix", "--repo", str(made.place)) == 0  # without the key
+    assert "unsigned.json" in "".join(said(capsys).split())
+    assert verify.main(door, again[:-1]) == 0  # what was signed is there still
 
 
 def test_a_change_that_breaks_a_test_does_not_pass(
@@ -118,6 +121,7 @@ def test_a_base_that_moved_on_is_compared_where_both_parted(
     [
         (["main..nowhere"], "'nowhere' is no commit"),
         (["main..main"], "Nothing lies between"),
+        (["main..empty"], "changes no file: name another range."),
         (["main..fix", "--key", "/nowhere.pem"], "There is no key /nowhere.pem"),
     ],
 )
@@ -128,8 +132,27 @@ def test_what_cannot_be_looked_at_is_said(
     words: list[str],
     why: str,
 ) -> None:
+    git(made.place, "checkout", "-q", "-b", "empty", "main")
+    git(made.place, "commit", "-q", "--allow-empty", "-m", "Nothing")
+    git(made.place, "checkout", "-q", "fix")
     assert run(running, *words, "--repo", str(made.place)) == 2
     assert why in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ("checks: [", "cannot be used as it is in this change"),
+        ("version: 1\nchecks:\n  - {name: other, run: 'true'}\n", "has no check `"),
+    ],
+)
+def test_what_the_changed_configuration_would_mean_is_said(
+    made: Scene, running: Service, capsys: pytest.CaptureFixture[str], rules: str, why: str
+) -> None:
+    git(made.place, "checkout", "-q", "fix")
+    commit(made.place, {".github/agent.yml": rules}, "Other rules")
+    run(running, "--repo", str(made.place))
+    assert why in " ".join(said(capsys).split())
 
 
 def test_a_base_without_any_check_shows_the_lines_to_add(

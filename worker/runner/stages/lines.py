@@ -11,6 +11,7 @@ from app.domain.edit import EXECUTABLE, FILE, LINK, Delta
 from app.domain.errors import Halt, Reason
 from app.domain.policy import Rules
 from app.domain.redact import secret_kinds
+from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.signs import signs
 from app.domain.strange import aims_at, large, strange
 from app.domain.touched import runners, shadows, touches
@@ -130,7 +131,26 @@ def referee_sentences(
             after = kit.objects.read(new, path) if delta.new_mode in REGULAR else None
             told = touches(path, before, after, test=test)
             said += told[:1] if path in silent or delta.added < 0 else told
+            if path == CONFIG_PATH:
+                said += _own_rules(kit, before, after)
     return tuple(said)
+
+
+def _own_rules(kit: CheckKit, before: bytes | None, after: bytes | None) -> list[str]:
+    """What a changed configuration would mean once it is merged; this run keeps to the base's."""
+    if after is None:
+        return []
+    try:
+        now = kit.config_of(after)
+    except ConfigError as wrong:
+        return [f"`{CONFIG_PATH}` cannot be used as it is in this change: {str(wrong)[:300]}"]
+    try:
+        was = kit.config_of(before) if before is not None else RepoConfig()
+    except ConfigError:
+        return []
+    left = {one.name for one in now.checks}
+    gone = [f"`{one.name}`" for one in was.checks if one.name not in left]
+    return [f"`{CONFIG_PATH}` has no check {', '.join(gone)} any more."] if gone else []
 
 
 def sign_sentences(
