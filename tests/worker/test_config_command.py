@@ -66,6 +66,33 @@ def test_a_set_up_workflow_becomes_keys_and_says_what_is_lost(
     assert "secrets.X" not in said
 
 
+STEPS = """
+jobs:
+  copilot-setup-steps:
+    steps:
+      - name: apt
+        run: sudo apt-get update && sudo apt-get install -y libpq-dev && ldconfig
+      - name: build
+        env: {MODE: "a b", TOKEN: "${{ secrets.TOKEN }}"}
+        run: ./scripts/setup.sh && make deps
+"""
+
+
+def test_nothing_of_a_workflow_is_lost_without_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "steps.yml"
+    file.write_text(STEPS)
+    assert config("import", str(file)) == 0
+    said = capsys.readouterr().out
+    read = config_of(said.encode())
+    assert read.setup is not None and read.setup.packages == ("libpq-dev",)
+    wanted = "export MODE='a b'\n./scripts/setup.sh && make deps"
+    assert read.setup.run == ("ldconfig", wanted)
+    assert "build: env.TOKEN" in said
+    assert "name `scripts/setup.sh` under `setup.files`" in said
+
+
 def test_init_prints_what_is_recognised_and_never_overwrites(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 from app.domain.config_values import ConfigError
@@ -20,6 +21,7 @@ TOOLS = {  # what an action would have installed, from the image's distribution
 }
 SILENT = ("actions/checkout", "actions/cache")
 _APT = re.compile(r"^\s*(?:sudo\s+)?apt(?:-get)?\s+(?:-\S+\s+)*(update|install)\b(.*)$")
+_SCRIPT = re.compile(r"(?<![\w./-])(?:\./)?((?:[\w-]+/)*[\w.-]+\.(?:sh|bash|py|rb|js))\b")
 _EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 
 
@@ -72,21 +74,38 @@ def _step(
     if _EXPRESSION.search(step["run"]):
         notes.append(f"not taken over, as it holds an expression: {name}")
         return
-    lines = []
+    lines = [f"export {key}={quote(one)}" for key, one in _plain(
+        step.get("env"), f"{name}: env", notes).items()]  # fmt: skip
+    exported = len(lines)
     for line in step["run"].splitlines():
-        found = _APT.match(line)
-        if found is None:
-            lines.append(re.sub(r"\bsudo\s+", "", line))
-        elif found[1] == "install":
-            packages += [word for word in found[2].split() if re.fullmatch(r"[a-z0-9+.-]+", word)
-                         and not word.startswith("-")]  # fmt: skip
-    script = "\n".join(lines).strip()
-    if not script:
+        parts = [_without_apt(part, packages) for part in re.split(r"\s*&&\s*", line)]
+        if kept := " && ".join(part for part in parts if part is not None):
+            lines.append(kept)
+    if len(lines) == exported:
         return
+    script = "\n".join(lines).strip()
     folder = step.get("working-directory")
     if isinstance(folder, str) and re.fullmatch(r"[\w./-]+", folder):
         script = f"cd {folder}\n{script}"
+    notes.extend(
+        f"set-up sees no scripts of the repository: name `{one}` under `setup.files`"
+        for one in dict.fromkeys(_SCRIPT.findall(script))
+    )
     commands.append(script)
+
+
+def _without_apt(command: str, packages: list[str]) -> str | None:
+    """The command without `sudo`; None where it installs `packages`, which are noted instead."""
+    found = _APT.match(command)
+    if found is None:
+        return re.sub(r"\bsudo\s+", "", command)
+    if found[1] == "install":
+        packages += [
+            word
+            for word in found[2].split()
+            if re.fullmatch(r"[a-z0-9+.-]+", word) and not word.startswith("-")
+        ]
+    return None
 
 
 def _plain(value: Any, where: str, notes: list[str]) -> dict[str, str]:

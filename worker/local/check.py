@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import base64
 import getpass
+import re
 import secrets
 import tempfile
 import time
@@ -30,6 +31,7 @@ from app.domain.evidence import Result
 from app.domain.ports import Objects
 from app.domain.repo_config import ConfigError, RepoConfig
 from app.domain.report import Facts
+from app.domain.report_verify import unlabelled
 from app.domain.run import Run
 from app.domain.state import State
 from worker import settings
@@ -265,10 +267,20 @@ def _unsigned(statement: bytes) -> dict[str, Any]:
     return {"payload": payload, "payloadType": PAYLOAD_TYPE, "signatures": []}
 
 
+_ON_GITHUB = re.compile(r",? then label the issue again|Nothing was asked of the model\.")
+
+
+def _here(step: str) -> tuple[str, ...]:
+    """What can be done, without what only an issue and a model need."""
+    kept = unlabelled(_ON_GITHUB.sub("", step))
+    return (kept,) if kept.strip() else ()
+
+
 def _words(problem: Exception) -> str:
     if isinstance(problem, Halt):
-        details = " ".join(problem.record.details)
-        return f"{problem.record.message} {details} {problem.record.next_step}"
+        said = problem.record
+        # Nobody labels anything here, and a log's lines stay lines.
+        return "\n".join((said.message, *said.details, *_here(said.next_step)))
     if isinstance(problem, Park):
         return problem.note
     return str(problem)

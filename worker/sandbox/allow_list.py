@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 PORTS = frozenset({80, 443})
+PRIVATE = "/private"  # behind a host whose name is allowed, and whose address is not
 HOST = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::[0-9]{1,5})?")
 NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 COMPATIBLE = ipaddress.ip_network("::/96")  # old spelling of IPv4 in IPv6

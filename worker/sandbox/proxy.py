@@ -26,7 +26,7 @@ from proxy.http.handler import HttpProtocolHandler
 from proxy.http.parser import HttpParser, httpParserStates
 from proxy.http.proxy import HttpProxyBasePlugin
 
-from worker.sandbox.allow_list import matching, named, shut
+from worker.sandbox.allow_list import PRIVATE, matching, named, shut
 
 FORBIDDEN = 403
 LOOK = 1.0  # seconds between looks at who started us
@@ -124,7 +124,7 @@ class AllowList(HttpProxyBasePlugin):
             where = str(address[0])
             if told or not (shut(where, networks) or ours(where)):
                 return where, None
-        raise self._refusal(host, port)
+        raise self._refusal(host, port, PRIVATE)
 
     def _lines(self, name: str) -> list[str]:
         folder = Path(self.flags.unix_socket_path).parent
@@ -136,15 +136,16 @@ class AllowList(HttpProxyBasePlugin):
         if not matching(host, port, self._lines("hosts")):
             raise self._refusal(host, port)
 
-    def _refusal(self, host: str, port: int) -> HttpRequestRejected:
+    def _refusal(self, host: str, port: int, why: str = "") -> HttpRequestRejected:
         folder = Path(self.flags.unix_socket_path).parent
         with (folder / "refused").open("a", encoding="utf-8") as refused:
             if refused.tell() < REFUSED:
-                refused.write(f"{host[:253]}:{port}\n")
+                refused.write(f"{host[:253]}:{port}{why}\n")
+        said = "leads to no public address" if why else "is not on the allow-list of this set-up"
         return HttpRequestRejected(
             status_code=FORBIDDEN,
-            reason=b"not on the allow-list",
-            body=f"{host[:253]} is not on the allow-list of this set-up\n".encode(),
+            reason=b"no public address" if why else b"not on the allow-list",
+            body=f"{host[:253]} {said}\n".encode(),
         )
 
 

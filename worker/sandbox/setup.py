@@ -37,7 +37,7 @@ from worker.sandbox.profile import (
     WORKSPACE,
 )
 from worker.sandbox.setup_engine import Bounds, Builder, Ended, builder, image_labels, profile
-from worker.sandbox.setup_hosts import Hosts, listed
+from worker.sandbox.setup_hosts import NOT_PUBLIC, Hosts, listed
 from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.turns import Turns
 
@@ -275,7 +275,8 @@ class Setups:
                     image = made.commit(REPOSITORY, key, changes)
             refused = hosts.refused()
         for host in refused:
-            log.say(f"!! the host {host} is not on the allow-list and was not reached")
+            why = "" if NOT_PUBLIC in host else " is not on the allow-list and"
+            log.say(f"!! the host {host}{why} was not reached")
         kept = log.bytes_of()
         self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self.state / f"{key}.log").write_bytes(kept)

@@ -7,10 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from worker.sandbox.allow_list import HOST
+from worker.sandbox.allow_list import HOST, PRIVATE
 from worker.sandbox.setup_rules import SetupRules
 
 REGISTRIES = Path(__file__).with_name("recipe") / "registries.json"
+# Why a host was turned away whose name is allowed.
+NOT_PUBLIC = (
+    "(allowed by name, and its address is not a public one: the operator allows such with "
+    "PATCHWARRANT_SETUP_NETWORKS)"
+)
 REFUSED = 64 << 10  # bytes that are read of the list of refused hosts
 
 
@@ -41,10 +46,14 @@ class Hosts:
         self._write()
 
     def refused(self) -> tuple[str, ...]:
-        """Up to twenty hosts that were turned away."""
+        """Up to twenty hosts that were turned away; with why, where their names are allowed."""
         with suppress(OSError), (self.seen / "refused").open("rb") as file:
             lines = file.read(REFUSED).decode("utf-8", "replace").split()
-            return tuple(dict.fromkeys(lines))[:20]
+            said = (
+                f"{line.removesuffix(PRIVATE)} {NOT_PUBLIC}" if line.endswith(PRIVATE) else line
+                for line in lines
+            )
+            return tuple(dict.fromkeys(said))[:20]
         return ()
 
     def _write(self) -> None:

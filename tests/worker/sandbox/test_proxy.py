@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.shared_data import REPOSITORY
+from worker.sandbox.allow_list import PRIVATE
 from worker.sandbox.proxy import BUFFER, CONNECTIONS, HEAD, REFUSED
 
 PROGRAM = (
@@ -107,7 +108,7 @@ def test_a_name_that_leads_here_is_followed_only_where_the_operator_named_it(
 ) -> None:
     (running.folder / "hosts").write_text(f"localhost:{source}")
     assert b"200" not in running.asked("localhost", source)
-    assert f"localhost:{source}" in (running.folder / "refused").read_text()
+    assert f"localhost:{source}{PRIVATE}" in (running.folder / "refused").read_text()
     (running.folder / "networks").write_text("127.0.0.0/8")
     assert b"200" not in running.asked("localhost", source)
     (running.folder / "own").write_text(f"localhost:{source}")

@@ -77,7 +77,8 @@ def set_up(
             Reason.SETUP_FAILED,
             f"The set-up of the checks' environment failed: {made.error}.{turned}",
             f"Correct the dependencies or `setup` in {CONFIG_PATH} on the default branch (hosts "
-            "belong under `egress`), then label the issue again. Nothing was asked of the model.",
+            "belong under `egress`; a set-up sees manifests, lock files and what its `setup.files` "
+            "name), then label the issue again. Nothing was asked of the model.",
             tuple(_tail(made.log).splitlines()[-LINES:]),
         )
     how = "made before" if made.reused else f"made in {made.ms / 1000:.1f} s"
