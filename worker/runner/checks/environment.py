@@ -23,6 +23,14 @@ PAUSE = 30.0
 TAIL = 2_000  # characters of a log shown to people
 LINES = 30
 NOTE = "setup"
+# As OpenSSL, Node and others say it of a certificate that none of their CAs signed.
+UNTRUSTED = (
+    b"CERTIFICATE_VERIFY_FAILED",
+    b"self-signed certificate",
+    b"SELF_SIGNED_CERT",
+    b"unable to get local issuer certificate",
+    b"UNABLE_TO_GET_ISSUER_CERT",
+)
 
 
 class Seams(Protocol):
@@ -75,7 +83,8 @@ def set_up(
         turned = f" These hosts are not allowed: {', '.join(made.refused)}." if made.refused else ""
         raise Halt(
             Reason.SETUP_FAILED,
-            f"The set-up of the checks' environment failed: {made.error}.{turned}",
+            f"The set-up of the checks' environment failed: {made.error}.{turned}"
+            f"{_trust(made.log)}",
             f"Correct the dependencies or `setup` in {CONFIG_PATH} on the default branch (hosts "
             "belong under `egress`; a set-up sees manifests, lock files and what its `setup.files` "
             "name), then label the issue again. Nothing was asked of the model.",
@@ -96,6 +105,13 @@ def _made(kit: Seams, run: str, image: str, plan: SetupPlan) -> SetupOutcome:
             f"The set-up is refused: {refused}",
             f"Change `setup`, `services` or `egress` in {CONFIG_PATH}, or ask the operator.",
         ) from refused
+
+
+def _trust(log: bytes) -> str:
+    """What helps where a client did not trust the certificate that it was shown."""
+    if not any(word in log for word in UNTRUSTED):
+        return ""
+    return " A certificate was not trusted: its CA belongs into PATCHWARRANT_SETUP_CERTIFICATES."
 
 
 def _tail(log: bytes) -> str:

@@ -71,8 +71,16 @@ def test_a_set_up_that_fails_ends_the_run_with_the_end_of_its_log() -> None:
     assert "pip ended with 1" in record.message
     assert "files.example.org:443" in record.message
     assert record.details[-1] == "No matching distribution"
-    assert len(record.details) <= 30
+    assert len(record.details) <= 30 and "certificate" not in record.message
     assert w.sandbox.ran == []
+
+
+def test_a_certificate_that_was_not_trusted_is_told_with_the_setting() -> None:
+    w = world()
+    log = b"[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate in certificate chain\n"
+    w.sandbox.sets_up = lambda _: SetupOutcome("", "k", 9, False, log, "pip ended with 1", ())
+    with pytest.raises(Halt, match="its CA belongs into PATCHWARRANT_SETUP_CERTIFICATES"):
+        prepare(kit(w))(w.run())
 
 
 @pytest.mark.parametrize(
