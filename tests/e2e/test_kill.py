@@ -30,11 +30,12 @@ pytestmark = pytest.mark.docker
 
 @dataclass(frozen=True)
 class Point:
-    """Which role dies, once `reached(town, run)` holds; `slow` opens the window beforehand."""
+    """Which role dies, once `reached(town, run)` holds; `slow(town, repository)` opens the window
+    beforehand."""
 
     role: str
     reached: Callable[[Town, Run], bool]
-    slow: Callable[[Town], None] = lambda _town: None
+    slow: Callable[[Town, str], None] = lambda _town, _repository: None
 
 
 def state(wanted: State) -> Callable[[Town, Run], bool]:
@@ -65,14 +66,20 @@ def intended(key: str) -> Callable[[Town, Run], bool]:
     return reached
 
 
-def thinking(town: Town) -> None:
+def thinking(town: Town, _repository: str) -> None:
     assert town.up.model is not None
     town.up.model.latency(seconds=0.7)
 
 
-def slow_post(path: str) -> Callable[[Town], None]:
-    """GitHub does the work and answers late: the worker dies while it waits."""
-    return lambda town: town.up.hub.fault("delay", path, method="POST", seconds=1.5)
+def slow_post(path: str) -> Callable[[Town, str], None]:
+    """GitHub does the work and answers late: the worker dies while it waits. Only for the test's
+    own repository: the desk may write to an earlier test's pull request just now."""
+
+    def slow(town: Town, repository: str) -> None:
+        where = f"/repos/{repository}(/.*)?{path}"
+        town.up.hub.fault("delay", where, method="POST", seconds=1.5)
+
+    return slow
 
 
 POINTS = {
@@ -145,7 +152,7 @@ def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, how: str, n
     point = POINTS[name]
     repository = town.repository()
     town.patches(repository, WRONG, FIX)
-    point.slow(town)
+    point.slow(town, repository)
     number = town.ask(repository)
     run = town.up.await_run(lambda run: run.repository.full_name == repository, 30)
 
