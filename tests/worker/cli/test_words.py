@@ -46,6 +46,8 @@ def test_pause_and_resume(redis: Redis, redis_process: Server) -> None:
     assert words(redis_process.url, "pause")[0] == 0
     assert ledger.paused()
     assert "Paused by" in words(redis_process.url, "status")[1]
+    assert words(redis_process.url, "resume", "--new-leger")[0] == 2
+    assert ledger.paused()
     assert words(redis_process.url, "resume")[0] == 0
     assert not ledger.paused()
 
@@ -68,6 +70,8 @@ def test_status_shows_a_run_that_was_set_aside(redis: Redis, redis_process: Serv
     assert lease is not None
     over = replace(lease.run, state=State.COMPLETE, explained=True, untold="It killed three times.")
     ledger.save(lease, over, release=True)
+    assert words(redis_process.url, "cancel", "r1") == (1, "Run r1 is over already.\n")
+    assert "is not known" in words(redis_process.url, "cancel", "r9")[1]
     _, said = words(redis_process.url, "status")
     assert "complete" in said and "set aside:" in said and "three times." in said
 
