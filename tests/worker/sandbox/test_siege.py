@@ -278,8 +278,8 @@ def test_strangers_at_the_tls_door_do_not_keep_callers_out(tmp_path: Path) -> No
         assert started.client.healthy()
         far = SandboxClient(f"https://127.0.0.1:{port}", str(theirs))
         stack.callback(far.close)
-        # One try may come while the door still turns strangers away on a busy machine: a caller asks
-        # again, and strangers that say nothing are gone after the handshake's time.
+        # A try may come while strangers still wait on a busy machine: a caller asks again, and who
+        # says nothing is gone after the handshake's time.
         ends = time.monotonic() + 120
         while not (well := far.healthy()) and time.monotonic() < ends:
             time.sleep(0.2)
