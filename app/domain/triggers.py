@@ -304,14 +304,22 @@ def _reported(name: str, body: Body, digest: Callable[[], str] | None) -> Event 
     branch = next((one for one in _branches(name, part) if one.startswith(AGENT)), "")
     if not branch:
         return Ignored("the commit is on no branch of ours")
-    repository, installation = _part(body, "repository"), _part(body, "installation")
+    repository = _part(body, "repository")
     if repository is None:
         raise Misfit(f"a `{name}` event names its repository")
+    told = STATUS if name == STATUS else f"{name}.completed"
+    return _of_branch(told, branch, repository, body, digest)
+
+
+def _of_branch(
+    told: str, branch: str, repository: Body, body: Body, digest: Callable[[], str] | None
+) -> Event | Ignored:
+    """The nudge about a branch, whatever told of it."""
+    installation, sender = _part(body, "installation"), _part(body, "sender")
     if installation is None:
         return Ignored("no installation is named: the delivery is not the App's")
     if digest is None:
         return Ignored("no key can be made for a nudge")
-    sender = _part(body, "sender")
     return Event(
         key=f"nudge:{digest()}",
         kind=EventKind.NUDGE,
@@ -324,7 +332,7 @@ def _reported(name: str, body: Body, digest: Callable[[], str] | None) -> Event 
         body="",
         author=GHOST,
         updated_at="",
-        told=STATUS if name == STATUS else f"{name}.completed",
+        told=told,
         branch=branch,
     )
 
@@ -350,31 +358,12 @@ def _pushed(body: Body, digest: Callable[[], str] | None) -> Event | Ignored:
     if any(other in body for other in ("issue", *_FOREIGN)):
         raise Misfit("this is not the body of a `push` event")
     repository, ref = _part(body, "repository"), _text(body, "ref")
-    installation, sender = _part(body, "installation"), _part(body, "sender")
     if repository is None or not ref:
         raise Misfit("a push names its repository and its ref")
     branch = ref.removeprefix("refs/heads/")
     if branch == ref or branch.startswith(AGENT):  # what happens to ours is told as synchronize
         return Ignored("no branch that anything could go into")
-    if installation is None:
-        return Ignored("no installation is named: the delivery is not the App's")
-    if digest is None:
-        return Ignored("no key can be made for a nudge")
-    return Event(
-        key=f"nudge:{digest()}",
-        kind=EventKind.NUDGE,
-        installation=_id(installation, "id"),
-        repository=_repository(repository),
-        issue=0,
-        sender=GHOST if sender is None else _person(sender),
-        label="",
-        title="",
-        body="",
-        author=GHOST,
-        updated_at="",
-        told=PUSH,
-        branch=branch,
-    )
+    return _of_branch(PUSH, branch, repository, body, digest)
 
 
 def _labeled(

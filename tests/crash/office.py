@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -222,8 +223,7 @@ class Office:
             desk_role.ring_again(ledger, self.bell, event)
         waits = sum(self.redis.llen(record.waiting_jobs(name)) for name in QUEUES.values())  # type: ignore[misc]
         if not waits and ledger.tokens():
-            fetches = lambda run_id: desk_role.fetches(ledger, run_id)  # noqa: E731
-            self.desk.tokens.revoke_leftovers(ledger.now(), fetches)
+            self.desk.tokens.revoke_leftovers(ledger.now(), partial(desk_role.fetches, ledger))
         return fed or waits > 0
 
 
