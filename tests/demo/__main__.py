@@ -21,6 +21,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from app.domain.merge_gate import CHECK as GATE
 from app.domain.run import Run
 from tests.demo.tour import tour
 from tests.stack import Stack, stack
@@ -33,6 +34,7 @@ HERE = Path(__file__).parent
 MODEL_URL = "https://api.anthropic.com"
 PERSON = "mona"
 OWNER = "acme"
+GATE_S = 60
 
 
 @dataclass(frozen=True)
@@ -231,12 +233,38 @@ def issue_of(path: Path) -> tuple[str, str]:
     return first.lstrip("# ").strip() or "Untitled", rest.strip()
 
 
+def standing(up: Stack, repository: str, run: Run) -> str:
+    """How the pull request began and where its gate left it, told once the gate has spoken: before
+    that a draft is still on its way, and what is caught would be chance."""
+    opened = next(
+        json.loads(one["payload"])["pull_request"]
+        for one in up.hub.deliveries()
+        if (one["event"], one["action"]) == ("pull_request", "opened")
+    )
+    began = "opened as a draft" if opened["draft"] else "opened ready for review"
+
+    def gate() -> str:
+        checks = up.hub.check_runs(repository, run.publication.commit)
+        return next((str(one["conclusion"]) for one in checks if one["name"] == GATE), "")
+
+    up.await_true(lambda: bool(gate()), GATE_S)
+    if gate() != "success":
+        return f"{began}; {GATE} did not pass, so it is left one"
+    pull = run.publication.pull
+    up.await_true(lambda: bool(up.hub.pull(repository, pull)["requested_reviewers"]), GATE_S)
+    shown = up.hub.pull(repository, pull)
+    now = "still a draft" if shown["draft"] else "made ready for review"
+    asked = ", ".join(one["login"] for one in shown["requested_reviewers"])
+    return f"{began}; {GATE} passed, so it is {now}, and a review is asked of {asked}"
+
+
 def show(up: Stack, story: Story, run: Run, console: Console, seconds: float) -> None:
     repository = f"{OWNER}/{story.name}"
     console.rule()
     if run.publication.pull:
         pull = up.hub.pull(repository, run.publication.pull)
-        console.print(f"[bold]{escape(pull['title'])}[/bold]  (draft: {pull['draft']})\n")
+        console.print(f"[bold]{escape(pull['title'])}[/bold]")
+        console.print(f"({escape(standing(up, repository, run))})\n", soft_wrap=True)
         console.print(escape(str(pull["body"])), soft_wrap=True)
     else:
         for comment in up.hub.comments(repository, run.issue):

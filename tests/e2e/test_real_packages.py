@@ -18,10 +18,14 @@ from tests.shared_data import REPOSITORY
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
+LET_ON = "opened as a draft; patchwarrant/gate passed, so it is made ready for review"
+HELD = "opened as a draft; patchwarrant/gate did not pass, so it is left one"
+
 
 @dataclass(frozen=True)
 class Case:
-    """`tests` come from the newer release into the base, `sources` are what its fix changed."""
+    """`tests` come from the newer release into the base, `sources` are what its fix changed;
+    `left` is how its gate leaves the draft."""
 
     old: Sdist
     new: Sdist
@@ -29,6 +33,7 @@ class Case:
     sources: tuple[str, ...]
     issue: str
     fixed: tuple[str, ...]
+    left: str
 
 
 CASES = {
@@ -44,6 +49,7 @@ CASES = {
             "tests/test_setutils.py::test_iset_slice_after_removal",
             "tests/test_fileutils.py::test_atomicsaver_pathlike",
         ),
+        HELD,  # a test of that release fails with today's pytest, before and after
     ),
     "toolz": Case(
         TOOLZ_OLD,
@@ -53,6 +59,7 @@ CASES = {
         "# partition_all hides an odd length\n\n## Acceptance criteria\n\n"
         "- [ ] `partition_all` raises `LookupError` for a sequence whose length lies\n",
         ("toolz/tests/test_itertoolz.py::test_partition_all",),
+        LET_ON,
     ),
 }
 
@@ -102,7 +109,7 @@ def test_the_newer_releases_fix_names_the_newly_passing_tests(name: str, tmp_pat
     before = git(ready.repository, "status", "--porcelain", "--ignored")
     code, said = demo(ready, ready.patch)
     assert code == 0, said[-6000:]
-    assert "(draft: True)" in said
+    assert case.left in said
     fixed = re.search(r"^\*\*Fixed:\*\* (.*)$", said, re.MULTILINE)
     assert fixed is not None, said[-6000:]
     for test in case.fixed:
@@ -119,7 +126,7 @@ def test_a_wrong_patch_ends_as_an_honest_incomplete_draft(tmp_path: Path) -> Non
     wrong.write_text(diff(ready.repository, {"toolz/itertoolz.py": broken}), encoding="utf-8")
     code, said = demo(ready, wrong)
     assert code == 0, said[-6000:]
-    assert "(draft: True)" in said
+    assert HELD in said
     assert "Closes #" not in said
     assert "**Passed.**" not in said
     assert "test_partition_all" in said
