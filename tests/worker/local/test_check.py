@@ -16,7 +16,7 @@ from worker import settings
 from worker.attest import bundle
 from worker.attest.signing import Signer
 from worker.local import check, verify
-from worker.local.sandbox import sandbox
+from worker.local.sandbox import handed, sandbox
 
 __all__ = ["running"]
 pytestmark = pytest.mark.docker
@@ -183,6 +183,16 @@ def test_no_repository_and_no_engine_are_said(
         sandbox(held, nowhere, lambda _words: None),
     ):
         pass
+
+
+def test_a_sandbox_of_our_own_gets_its_settings_and_no_secret() -> None:
+    known = {
+        "PATCHWARRANT_IMAGES": "redis:7",
+        "PATCHWARRANT_SETUP_HOSTS": "files.example.org",
+        "PATH": "/bin",
+    }
+    secrets = {"GITHUB_TOKEN": "x", "ANTHROPIC_API_KEY": "x", "PATCHWARRANT_GITHUB_TOKEN": "x"}
+    assert handed({**known, **secrets, "LANG": ""}) == known
 
 
 def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(
