@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from app.domain.edit import FILE, Change
 from app.domain.errors import Missing, Refused, Unavailable
+from tests.small_disk import fill, small_disk
 from tests.worker.runner.repository.plumbing import EMPTY
 from worker.runner.repository import Store
 from worker.runner.repository.mirror import on_disk
@@ -23,24 +22,8 @@ WANTED = (Change("a.bin", FILE, hashlib.sha256(BYTES).hexdigest()),)
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system of six megabytes."""
-    place = tmp_path / "small"
-    place.mkdir()
-    words = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)]
-    try:
-        subprocess.run(words, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"nothing can be mounted here: {error}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill(place: Path) -> Path:
-    """A file that takes all that is left."""
-    with suppress(OSError), (place / "fill").open("wb", buffering=0) as file:
-        while file.write(bytes(4096)):
-            pass
-    return place / "fill"
+    with small_disk(tmp_path / "small") as place:
+        yield place
 
 
 def test_what_cannot_be_written_is_waited_for_and_done_once_there_is_room(small: Path) -> None:
