@@ -105,7 +105,9 @@ class FakeSandbox:
         _plain(job.report)
         look()
         self.ran.append((kind, run, job, files))
-        return replace(self.acts(job, files), digest=job.digest())
+        found = self.acts(job, files)
+        unread = "missing" if job.report and found.report is None else ""
+        return replace(found, digest=job.digest(), unread=found.unread or unread)
 
     def _there(self) -> None:
         if self.away is not None:

@@ -140,7 +140,7 @@ def _checks(run: Run) -> Table:
         if now is not None:
             sign, style = SIGNS[now.standing]
             reason = f" ({now.reason})" if now.reason else ""
-            standing = plain(f"{sign} {now.standing}{reason}", style, 90)
+            standing = plain(f"{sign} {now.standing}{reason}", style, 120)
         cells = [_cell(before.get(name)), _cell(now), standing]
         cells += [_cell(back.get(name))] if back else []
         table.add_row(plain(name, "bold", 60), *cells)

@@ -124,6 +124,8 @@ def outcome_head(outcome: Outcome, digest: str) -> Head:
         "ms": outcome.ms,
         "seen": list(outcome.seen),
         "report": outcome.report is not None,
+        "unread": outcome.unread,
+        "report_size": outcome.report_size,
         "error": outcome.error,
         "ceiling": outcome.ceiling,
         "digest": digest,
