@@ -228,6 +228,7 @@ def _request(
         adopted_by=run.requester.login,
         updated_at=max(one.updated_at for one in events),
         said=said[:BODY_CAP],
+        hidden=first.hidden + sum(one.hidden for one in threads),
         edited="",
     )
 
