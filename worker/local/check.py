@@ -28,10 +28,10 @@ from app.domain.check import Check, CheckResult
 from app.domain.edit import Delta
 from app.domain.errors import Fault, Halt, Park
 from app.domain.evidence import Result
+from app.domain.on_pull import unlabelled
 from app.domain.ports import Objects
 from app.domain.repo_config import ConfigError, RepoConfig
 from app.domain.report import Facts
-from app.domain.report_verify import unlabelled
 from app.domain.run import Run
 from app.domain.state import State
 from worker import settings

@@ -117,7 +117,9 @@ def findings(found: Iterable[Finding], depth: int = 0) -> list[RenderableType]:
 def _said(result: CheckResult) -> str:
     ended = "did not start" if result.exit_code is None else f"exit {result.exit_code}"
     if result.counts is None:
-        return f"{result.standing}, {ended}, tests not counted{_unparsed(result)}"
+        why = result.standing is Standing.UNAVAILABLE and result.reason
+        told = f"{result.standing} ({result.reason})" if why else str(result.standing)
+        return f"{told}, {ended}, tests not counted{_unparsed(result)}"
     counts = result.counts
     told = f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
     return f"{result.standing}, {ended}, {told}"
