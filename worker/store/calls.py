@@ -19,7 +19,7 @@ from redis.exceptions import (
 )
 
 from app.domain.errors import Fenced, Unavailable
-from app.domain.scripts import digest
+from app.domain.scripts.pieces import digest
 
 Text = bytes | str | int
 AWAY = (BusyLoadingError, ConnectionError, TimeoutError)

@@ -12,12 +12,18 @@ from typing import Any
 
 from redis import Redis
 
-from app.domain import record, scripts
+from app.domain import record
 from app.domain.branch import branch_name
 from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.record import ChangeRow, JournalEntry, Kept
 from app.domain.run import Run
+from app.domain.scripts.changes import CLOSE_CHANGE, LOOK_AT_HEAD, REOPEN_CHANGE, WAIT_FOR_HEAD
+from app.domain.scripts.events import EVENT_DONE, RECEIVE, RING_AGAIN
+from app.domain.scripts.leases import BEAT, CLAIM, EXCUSE
+from app.domain.scripts.runs import ANSWER, CANCEL, DUE, OPEN_RUN, SAVE, WAKE
+from app.domain.scripts.spending import SPENT
+from app.domain.scripts.waits import TAKEN, WAIT_TURN
 from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
@@ -28,7 +34,7 @@ from worker.store.rows import Due, Lease, Opened, Opening, Row, Wake
 GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
 TRIGGERS = 200  # open events that are looked through for a newer trigger
-RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
+AGAIN_MS = 30_000  # until a wake-up that nobody answered is repeated (doubling)
 
 TAKEN_SECONDS = 90 * 86_400  # that a review comment which a run took up is remembered
 
@@ -61,7 +67,7 @@ class Ledger(Exchange):
     def add_event(self, event: Event) -> bool:
         """Write an event that did not come through the receiver; False if it is there already."""
         letter, *why = self.calls.script(
-            scripts.RECEIVE,
+            RECEIVE,
             (record.INBOX, record.EVENTS_OPEN),
             (record.SCHEMA, EVENTS, event.key, codec.encode(event)),
         )
@@ -89,7 +95,7 @@ class Ledger(Exchange):
     def event_done(self, key: str, outcome: str) -> None:
         """Nobody needs to handle this event again; the first outcome stays."""
         keys = (record.event_key(key), record.EVENTS_OPEN)
-        self.calls.script(scripts.EVENT_DONE, keys, (key, outcome, record.EVENT_SECONDS))
+        self.calls.script(EVENT_DONE, keys, (key, outcome, record.EVENT_SECONDS))
 
     # -- runs
 
@@ -117,7 +123,7 @@ class Ledger(Exchange):
         while True:
             opened = replace(run, change=wanted or run.id)
             answer = self.calls.script(
-                scripts.OPEN_RUN,
+                OPEN_RUN,
                 keys,
                 (
                     run.id,
@@ -196,7 +202,7 @@ class Ledger(Exchange):
         newer version wrote, which is left as it is.
         """
         answer = self.calls.script(
-            scripts.CLAIM,
+            CLAIM,
             (record.run_key(run_id), record.DUE),
             (owner, lease_ms, GRACE, record.SCHEMA, operation(), run_id, role or ""),
         )
@@ -221,7 +227,7 @@ class Ledger(Exchange):
         """`owner` lost Redis and lives to say so: its lease is given back, or its lapse counts as a
         crash no more. False where neither was there."""
         keys = (record.run_key(run_id), record.DUE)
-        return bool(self.calls.script(scripts.EXCUSE, keys, (owner, record.SCHEMA, run_id)))
+        return bool(self.calls.script(EXCUSE, keys, (owner, record.SCHEMA, run_id)))
 
     def save(
         self, lease: Lease, run: Run, *, due_ms: int | None = None, release: bool = False
@@ -237,7 +243,7 @@ class Ledger(Exchange):
             raise IntegrityError(f"lease of run {lease.run_id} cannot save run {run.id}")
         over = run.state in ENDS and run.explained
         answer = self.calls.fenced(
-            scripts.SAVE,
+            SAVE,
             lease.fence,
             (record.run_key(run.id), record.DUE, record.change_key(run.change)),
             (
@@ -264,7 +270,7 @@ class Ledger(Exchange):
     def beat(self, lease: Lease, lease_ms: int) -> bool:
         """Keep the lease alive; True when a person asked for the end. Raises `Fenced`."""
         answer = self.calls.script(
-            scripts.BEAT,
+            BEAT,
             (record.run_key(lease.run_id), record.DUE),
             (lease.fence, lease_ms, GRACE, lease.run_id),
         )
@@ -294,7 +300,7 @@ class Ledger(Exchange):
         """Ask a run to end; False when there is none or it is over. One that ends already is left
         to tell its ending. `why` is as `cancelled.kept` makes it; the first one stays."""
         keys = (record.run_key(run_id), record.DUE)
-        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, why, *sorted(ENDS))))
+        return bool(self.calls.script(CANCEL, keys, (run_id, why, *sorted(ENDS))))
 
     def answer(self, run_id: str, event_key: str, text: str) -> bool:
         """Hand a run that waits for an answer its answer (`text` goes into its journal as a note
@@ -303,7 +309,7 @@ class Ledger(Exchange):
         entry = codec.encode({"answer": text, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.ANSWER, Kept.NOTE, entry)
-        return bool(self.calls.script(scripts.ANSWER, keys, words))
+        return bool(self.calls.script(ANSWER, keys, words))
 
     def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool:
         """Let a run that waits for its plan's approval go on with the plan of that hash; False
@@ -312,7 +318,7 @@ class Ledger(Exchange):
         entry = codec.encode({"approved": digest, "by": by, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.PLAN, Kept.NOTE, entry)
-        return bool(self.calls.script(scripts.ANSWER, keys, words))
+        return bool(self.calls.script(ANSWER, keys, words))
 
     def publish(self, run_id: str, event_key: str, tree: str, by: str) -> bool:
         """Let a run that waits for that word publish the tree of that id; False when it does not
@@ -320,7 +326,7 @@ class Ledger(Exchange):
         entry = codec.encode({"publish": tree, "by": by, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.PUBLISH, Kept.NOTE, entry)
-        return bool(self.calls.script(scripts.ANSWER, keys, words))
+        return bool(self.calls.script(ANSWER, keys, words))
 
     def edited(self, repository: int, issue: int, at: str, by: str) -> None:
         """Remember an edit of an issue's text as we were told of it, for a week."""
@@ -364,13 +370,13 @@ class Ledger(Exchange):
         except codec.NewerSchema:
             return None
 
-    def wake(self, run_id: str, role: Role, again_ms: int = RING_AGAIN) -> Wake:
+    def wake(self, run_id: str, role: Role, again_ms: int = AGAIN_MS) -> Wake:
         """Count a wake-up (for the job's id), 0 where the last one waits in its queue still; the
         run is due again after `again_ms`, doubled with each wake-up that no claim answered. Raises
         `Missing`."""
         queues = (record.queue_of(role, large=large) for large in (False, True))
         keys = (record.run_key(run_id), record.DUE, *map(record.waiting_jobs, queues))
-        count, size = self.calls.script(scripts.WAKE, keys, (run_id, again_ms))
+        count, size = self.calls.script(WAKE, keys, (run_id, again_ms))
         if not int(count):
             raise Missing(f"there is no run {run_id} in the ledger")
         return Wake(max(0, int(count)), size.decode() == record.LARGE)
@@ -380,11 +386,11 @@ class Ledger(Exchange):
         in its queue still, or was counted here less than `pause_ms` ago."""
         keys = (record.event_key(key), record.waiting_jobs(record.QUEUE_DESK))
         words = (record.event_job(key, ""), pause_ms)
-        return int(self.calls.script(scripts.RING_AGAIN, keys, words))
+        return int(self.calls.script(RING_AGAIN, keys, words))
 
     def due(self, now: int, limit: int) -> list[Due]:
         """Runs past their wake time without a live lease, longest first."""
-        flat = self.calls.script(scripts.DUE, (record.DUE,), (now, limit, RUNS))
+        flat = self.calls.script(DUE, (record.DUE,), (now, limit, RUNS))
         parts = [part.decode() for part in flat]
         found = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
         # A newer version's run is rung for, too; a state that is not known here is only named.
@@ -412,7 +418,7 @@ class Ledger(Exchange):
 
     def spent_today(self) -> int:
         """Micro-dollars spent and reserved today (UTC) over everything."""
-        return int(self.calls.script(scripts.SPENT, (), (SPEND,)))
+        return int(self.calls.script(SPENT, (), (SPEND,)))
 
     # -- Changes
 
@@ -450,18 +456,18 @@ class Ledger(Exchange):
     def close_change(self, change: ChangeRow) -> bool:
         """Its pull request was closed: the next label begins a new Change."""
         keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
-        return bool(self.calls.script(scripts.CLOSE_CHANGE, keys, (change.id,)))
+        return bool(self.calls.script(CLOSE_CHANGE, keys, (change.id,)))
 
     def reopen_change(self, change: ChangeRow) -> bool:
         """Its pull request was opened again; False where the issue has another open Change."""
         keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
-        return bool(self.calls.script(scripts.REOPEN_CHANGE, keys, (change.id,)))
+        return bool(self.calls.script(REOPEN_CHANGE, keys, (change.id,)))
 
     def wait_for_head(self, change: str, event_key: str) -> str:
         """The key of the one event that waits to have a Change's head looked at: this one, or an
         earlier one that is open still and will see what this one tells of."""
         keys = (record.push_key(change), record.EVENTS_OPEN)
-        held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
+        held = self.calls.script(WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
         return str(held.decode())
 
     def waits_for_head(self, change: str) -> str:
@@ -471,7 +477,7 @@ class Ledger(Exchange):
 
     def look_at_head(self, change: str, event_key: str) -> None:
         """Say so before the head is read: what is pushed from now on waits for itself."""
-        self.calls.script(scripts.LOOK_AT_HEAD, (record.push_key(change),), (event_key,))
+        self.calls.script(LOOK_AT_HEAD, (record.push_key(change),), (event_key,))
 
     # -- review comments that wait for their turn
 
@@ -479,7 +485,7 @@ class Ledger(Exchange):
         """Let a review comment wait for the Change's next run; how many wait now, 0 where a run
         took this one up before."""
         words = (event_key, self.heard(event_key), change)
-        return int(self.calls.script(scripts.WAIT_TURN, self._turns(change), words))
+        return int(self.calls.script(WAIT_TURN, self._turns(change), words))
 
     def waiting(self, change: str) -> list[str]:
         """Event keys of the comments that wait, in the order in which they were written. What
@@ -493,7 +499,7 @@ class Ledger(Exchange):
     def taken(self, change: str, event_keys: Sequence[str]) -> None:
         """A run took these comments up, or they were refused: they wait no longer."""
         words: list[str | int] = [change, TAKEN_SECONDS, *event_keys]
-        self.calls.script(scripts.TAKEN, self._turns(change), words)
+        self.calls.script(TAKEN, self._turns(change), words)
 
     def changes_waiting(self) -> list[str]:
         """Ids of Changes with comments that wait."""
