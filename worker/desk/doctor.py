@@ -22,7 +22,7 @@ from app.domain.doctor_rules import examine
 from app.domain.errors import Fault, Halt
 from app.domain.event import Repository
 from app.domain.permissions import Phase, permissions
-from app.domain.ports import Token
+from app.domain.ports.tokens import Token
 from worker import logs, settings
 from worker.attest.keys import line_of
 from worker.attest.signing import KeyUnusable, Signer

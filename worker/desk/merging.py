@@ -10,7 +10,7 @@ from app.domain.contract import Contract
 from app.domain.edit import Candidate
 from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
 from app.domain.permissions import Phase
-from app.domain.ports import FileWrite, GitHubWriter
+from app.domain.ports.writer import FileWrite, GitHubWriter
 from app.domain.run import Run
 from app.domain.state import Kind
 from worker.desk.evidence import signed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from app.domain.errors import Halt, Missing, Reason
-from app.domain.ports import GitHubReader, PullView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullView
 from app.domain.run import Publication, Run
 
 

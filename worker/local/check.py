@@ -28,7 +28,7 @@ from app.domain.check import Check, CheckResult
 from app.domain.edit import Delta
 from app.domain.errors import Fault, Halt, Park
 from app.domain.evidence import Result
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from app.domain.repo_config import ConfigError, RepoConfig
 from app.domain.report import Facts
 from app.domain.report_verify import unlabelled

@@ -17,7 +17,7 @@ from rich.console import Console
 from app.domain.check import Check, CheckResult, Tier
 from app.domain.errors import Halt, Park, Refused, Unavailable
 from app.domain.evidence import Finding, Holds
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from worker import settings
 from worker.attest import examine

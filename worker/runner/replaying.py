@@ -16,7 +16,8 @@ from typing import Any, NoReturn
 
 from app.domain.check import Check, CheckResult, Outcome
 from app.domain.errors import Missing, Unavailable
-from app.domain.ports import Box, Reply
+from app.domain.ports.model import Reply
+from app.domain.ports.sandbox import Box
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from worker import settings

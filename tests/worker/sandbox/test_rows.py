@@ -25,7 +25,7 @@ import pytest
 
 from app.domain.check import Check, CheckResult, Outcome, Standing
 from app.domain.errors import IntegrityError, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import MemoryObjects
 from tests.shared_data import REPOSITORY

@@ -22,7 +22,8 @@ from app.domain.errors import (
     Uncertain,
 )
 from app.domain.permissions import MARK_READY
-from app.domain.ports import CommitView, FileWrite, PullView
+from app.domain.ports.views import CommitView, PullView
+from app.domain.ports.writer import FileWrite
 from app.domain.ready import WITHOUT_DRAFTS
 from app.domain.redact import Redactor
 from app.domain.report_annotations import Annotation

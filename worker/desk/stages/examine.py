@@ -13,7 +13,8 @@ from app.domain.contract import Contract
 from app.domain.errors import Halt, Missing, Reason
 from app.domain.intake import request_of
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, PullView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullView
 from app.domain.repo_config import CONFIG_PATH, RepoConfig, Roles, limits_of
 from app.domain.run import Run
 from app.domain.state import Signal

@@ -18,7 +18,8 @@ from app.domain.errors import Halt, Missing, Reason
 from app.domain.event import Event
 from app.domain.intake import BODY_CAP, TEXT_CAP, listed_files
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, PullView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullView
 from app.domain.record import Kept
 from app.domain.repo_config import Roles, large_limits_of, limits_of, reaches
 from app.domain.revision import MOST_THREADS, Revision, Thread, scope_of
