@@ -34,7 +34,6 @@ from app.domain.report import Facts
 from app.domain.report_verify import unlabelled
 from app.domain.run import Run
 from app.domain.state import State
-from worker import settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
 from worker.attest.signing import PAYLOAD_TYPE, KeyUnusable, Signer
@@ -54,6 +53,8 @@ from worker.runner.stages.check_kit import Certify, CheckKit
 from worker.runner.stages.gate import gate
 from worker.runner.stages.prepare import prepare
 from worker.runner.stages.verify import verify
+from worker.settings.door import Door
+from worker.settings.person import local_settings
 
 PASSED, NOT_PASSED, NOT_DONE = 0, 1, 2
 EPILOG = """
@@ -97,11 +98,11 @@ class Told:
         return result
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 passed, 1 another verdict, 2 no verdict, or a file could not be written."""
     asked = _parser().parse_args(arguments)
     console = table.console()
-    held = settings.local(door)
+    held = local_settings(door)
     try:
         signer = _signer(asked.key)
         repository = Repository(Path(asked.repo))

@@ -21,12 +21,12 @@ from typing import IO
 import msgspec
 
 from app.domain.check import PARSERS, Check, Failure, Outcome
-from worker import settings
 from worker.local.files import Unreadable, read_file
 from worker.runner.checks.heard import SOURCE_CAP, Heard, Source, hear
 from worker.runner.checks.parsers.log import taken
 from worker.runner.checks.rules import Seen, stand
 from worker.runner.checks.run import names_of
+from worker.settings.door import Door
 
 AUTO = "auto"
 FILES_MOST = 100_000
@@ -45,7 +45,7 @@ be read."""
 PASSED_OVER = frozenset({".git", "node_modules", ".venv", "target", "__pycache__"})
 
 
-def main(_door: settings.Door, arguments: list[str]) -> int:
+def main(_door: Door, arguments: list[str]) -> int:
     """Exit code: 0 the log was read, whatever it says; 2 wrong words or a file without use."""
     asked = _words().parse_args(arguments)
     try:

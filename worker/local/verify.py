@@ -18,7 +18,6 @@ from rich.console import Console
 
 from app.domain.errors import Fault, Halt, Park
 from app.domain.evidence import Finding, Holds
-from worker import settings
 from worker.attest import examine
 from worker.attest.bundle import NotABundle
 from worker.attest.canonical import builtins
@@ -31,6 +30,8 @@ from worker.local.outcome import STYLES, WORDS, Outcome, code_of, outcome
 from worker.local.repository import NotFound, Repository
 from worker.local.rerun import rerun
 from worker.local.told import told
+from worker.settings.door import Door
+from worker.settings.person import LocalSettings, local_settings
 
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 EPILOG = """
@@ -48,13 +49,13 @@ not signed, or it could not be found out."""
 Rerun = Callable[[Signed, Evidence], Finding]
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 genuine, fresh and passed, 1 genuine, and stale or not passed, 2 not genuine, or
     it could not be found out."""
     asked = _asked(arguments)
     # A machine reads standard output as one object: what people may watch goes elsewhere then.
     console = Console(stderr=True) if asked.json else table.console()
-    held = settings.local(door)
+    held = local_settings(door)
     try:
         with ExitStack() as exits:
             repository = Repository(Path(asked.repo)) if asked.repo else None
@@ -187,7 +188,7 @@ def _root(key: str, shown: Evidence) -> trust.Root:
 
 def _shown(
     asked: argparse.Namespace,
-    held: settings.LocalSettings,
+    held: LocalSettings,
     repository: Repository | None,
     exits: ExitStack,
 ) -> Evidence:

@@ -12,7 +12,6 @@ if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
 """
 
-
 # The pull request was opened again: its Change is the issue's open one, if there is no other.
 # KEYS: Change row, issue; ARGV: Change id.
 REOPEN_CHANGE = """
@@ -24,7 +23,6 @@ redis.call('HINCRBY', KEYS[1], 'rev', 1)
 return 1
 """
 
-
 # Of several events that tell of pushes to one Change's branch the first one waits for all. KEYS:
 # push, open events; ARGV: event key, seconds. Answer: the key of the event that waits.
 WAIT_FOR_HEAD = """
@@ -34,14 +32,12 @@ redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 return ARGV[1]
 """
 
-
 # The head is about to be looked at: what comes from now on waits for itself. KEYS: push; ARGV:
 # event key.
 LOOK_AT_HEAD = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 """
-
 
 # The next look at an approval, unless something happened since the last was begun. KEYS: looks;
 # ARGV: Change id, the time that was set then, the next time.

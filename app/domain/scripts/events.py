@@ -38,7 +38,6 @@ return out
 """
 )
 
-
 # KEYS: event row, open events; ARGV: event key, outcome, seconds that it is kept. The outcome that
 # is already there stays. An event that opened a run goes with its run.
 EVENT_DONE = """
@@ -48,13 +47,11 @@ if not redis.call('HGET', KEYS[1], 'run') then redis.call('EXPIRE', KEYS[1], ARG
 return redis.call('HSETNX', KEYS[1], 'outcome', ARGV[2])
 """
 
-
 # Counts a wake-up for an event, for the job's id; 0 when the row is gone. KEYS: event row.
 RING = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HINCRBY', KEYS[1], 'wakes', 1)
 """
-
 
 # Counts a wake-up for an event that has no outcome yet. KEYS: event row, the queue; ARGV: how the
 # ids of its jobs begin, ms between two of them. 0 where the one before waits in the queue still, or
@@ -70,7 +67,6 @@ redis.call('HSET', KEYS[1], 'rung', text(at))
 return redis.call('HINCRBY', KEYS[1], 'wakes', 1)
 """
 )
-
 
 # After a start: what was in hand goes back to the head of the inbox. KEYS: inbox, busy.
 GIVE_BACK = """

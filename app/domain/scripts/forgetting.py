@@ -54,7 +54,6 @@ return 1
 """
 )
 
-
 # An installation is said to be removed. KEYS: leaving; ARGV: installation.
 LEAVES = (
     NOW

@@ -13,7 +13,6 @@ return said(chained(KEYS[1], KEYS[2], ARGV[3], ARGV[4]))
 """
 )
 
-
 # KEYS: run row, blob, what the run holds, who holds the blob; ARGV after fence and operation:
 # bytes, digest, run id. Content is named by its hash, so what is there already is the same.
 PUT = (
@@ -26,7 +25,6 @@ return {'ok', ''}
 """
 )
 
-
 # A measurement for other runs. KEYS: run row, memory, what the run holds; ARGV after fence and
 # operation: JSON, seconds, name.
 REMEMBER = (
@@ -37,7 +35,6 @@ redis.call('SADD', KEYS[3], 'm:' .. ARGV[5])
 return {'ok', ''}
 """
 )
-
 
 # Intents: '0' or '1' (done) before the JSON. KEYS: run row, intents; ARGV after fence and
 # operation: key, JSON, done (0|1). What is done stays done.

@@ -37,7 +37,6 @@ return {'ok', r[4], r[6], r[5], r[7], text(lease), r[9] or '0', r[8] or ''}
 """
 )
 
-
 # A worker that lost Redis lives and says so: what it holds is given back and due at once, and where
 # its lapse was counted as a crash already, it is one no more. KEYS: run row, due; ARGV: owner,
 # newest schema, run id. Safe to send twice.
@@ -61,7 +60,6 @@ return 1
 """
 )
 
-
 # Keeps a lease alive; writes only when a third of it is used. KEYS: run row, due; ARGV: fence,
 # lease in ms, grace in ms, run id. Answer: lease end and the cancel flag.
 BEAT = (
@@ -81,7 +79,6 @@ return {'ok', text(ends), r[3] or '0'}
 """
 )
 
-
 # One leader a role. KEYS: leader; ARGV: owner, ms.
 LEAD = """
 local owner = redis.call('GET', KEYS[1])
@@ -89,7 +86,6 @@ if owner and owner ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
-
 
 # Gives a leadership back. KEYS: leader; ARGV: owner.
 UNLOCK = """

@@ -23,7 +23,6 @@ return 0
 """
 )
 
-
 # How many runs of one scope were counted within the window before this event, or in all where it
 # was not counted itself. KEYS: the scope; ARGV: event key, window in ms.
 COUNTED = (
@@ -33,7 +32,6 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now() - tonumber(ARGV[2])))
 return redis.call('ZRANK', KEYS[1], ARGV[1]) or redis.call('ZCARD', KEYS[1])
 """
 )
-
 
 # The next turn to write for one installation. KEYS: pace row; ARGV: gap in ms, the longest wait in
 # ms, writes an hour (0: any number). Turns are given in the order of asking. Answer: '' and the ms
@@ -57,7 +55,6 @@ redis.call('PEXPIRE', KEYS[1], 7200000)
 return {'', text(turn - at), ''}
 """
 )
-
 
 # GitHub limits an installation. KEYS: pace row; ARGV: ms, 1 where GitHub said how long, why. What
 # it did not say is doubled with each time in a row, up to a quarter of an hour. Answer: until when.

@@ -13,7 +13,6 @@ end
 local function text(n) return string.format('%.0f', n) end
 """
 
-
 # KEYS[1] the run's row, ARGV[1] the fence of the lease, ARGV[2] the operation's id.
 FENCED = (
     NOW
@@ -29,7 +28,6 @@ end
 """
 )
 
-
 # An entry of the journal, chained to the one before it (see app.domain.chain). The row's `chain`
 # is the newest stamp, so that an entry taken from the end shows as well.
 CHAINED = """
@@ -40,7 +38,6 @@ local function chained(row, journal, kind, data)
   return redis.call('XADD', journal, '*', 'kind', kind, 'data', data, 'chain', stamp)
 end
 """
-
 
 # Gregorian date of a day number since 1970-01-01, as YYYYMMDD; exact for all years from 1970 on.
 DAY = """

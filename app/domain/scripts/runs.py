@@ -51,7 +51,6 @@ return {'new', run, id == '' and run or id, '0', ''}
 """
 )
 
-
 # Compare-and-set on fence and rev. KEYS: run row, due, Change row; ARGV after fence and operation:
 # rev, JSON, state, role, waiting, pull, over (0|1), release (0|1), due ("" = by the rules), grace,
 # run id, prefix of spend rows, ending (0|1), schema, class (see record), branch ("" where the run
@@ -106,7 +105,6 @@ return said(rev)
 """
 )
 
-
 # A person wants the run to end. KEYS: run row, due; ARGV: run id, then the states that are ends.
 CANCEL = (
     NOW
@@ -127,7 +125,6 @@ return 1
 """
 )
 
-
 # An answer for a run that waits for one. KEYS: run row, due, journal; ARGV: run id, event key,
 # the waiting that fits, kind and JSON of the journal entry.
 ANSWER = (
@@ -144,7 +141,6 @@ redis.call('ZADD', KEYS[2], text(at), ARGV[1])
 return 1
 """
 )
-
 
 # Counts a wake-up and says when to ring again if nobody claims: KEYS: run row, due, the queue, that
 # of class large; ARGV: run id, first pause in ms (doubled with each one that nobody answered,
@@ -170,7 +166,6 @@ if queued then return {-1, class} end
 return {redis.call('HINCRBY', KEYS[1], 'wakes', 1), class}
 """
 )
-
 
 # Runs past their wake time and without a live lease. KEYS: due; ARGV: time in ms, limit, prefix of
 # run rows. Answer: run id, role, state, and so on.

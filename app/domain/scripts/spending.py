@@ -34,7 +34,6 @@ return said('')
 """
 )
 
-
 # What was really spent replaces the reservation, on the day that it was made. KEYS: run row; ARGV
 # after fence and operation: amount, run id, prefix of spend rows, seconds that a row is kept.
 _SETTLED = """
@@ -45,9 +44,7 @@ redis.call('EXPIRE', ARGV[5] .. day, ARGV[6])
 redis.call('HDEL', KEYS[1], 'spend_day')
 """
 
-
 SETTLE = FENCED + DAY + _SETTLED + "return said('')\n"
-
 
 # A paid call's journal entry and its settling in one, so that no crash comes in between. KEYS: run
 # row, journal; ARGV as for SETTLE, then kind and JSON of the entry. Answer: the entry's id.
@@ -60,7 +57,6 @@ PAID = (
 return said(chained(KEYS[1], KEYS[2], ARGV[7], ARGV[8]))
 """
 )
-
 
 # What was spent and is reserved today, micro-dollars. KEYS: none; ARGV: prefix of spend rows.
 SPENT = (

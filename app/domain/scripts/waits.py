@@ -12,7 +12,6 @@ redis.call('SADD', KEYS[3], ARGV[3])
 return redis.call('ZCARD', KEYS[1])
 """
 
-
 # A run took review comments up: they wait no longer. KEYS as above; ARGV: Change, seconds that it
 # is remembered, then the event keys.
 TAKEN = """
@@ -24,7 +23,6 @@ redis.call('EXPIRE', KEYS[2], ARGV[2])
 if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('SREM', KEYS[3], ARGV[1]) end
 return 1
 """
-
 
 # The turn at an issue: one event of it is handled at a time, the others wait in their order.
 # KEYS: turn, those that wait; ARGV: token of this try, event key, ms. Answer: 1 for its turn.
@@ -40,14 +38,12 @@ redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return 0
 """
 
-
 # KEYS: turn, those that wait; ARGV: token of the try that is over. Answer: the next event's key.
 NEXT_TURN = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 if redis.call('EXISTS', KEYS[1]) == 1 then return false end
 return redis.call('LINDEX', KEYS[2], 0)
 """
-
 
 # One answer to a request. KEYS: answer; ARGV: JSON, ms that it is kept.
 REPLY = """
