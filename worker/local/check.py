@@ -44,6 +44,7 @@ from worker.local.hold import MemoryHold
 from worker.local.lacks import lacks, stopped
 from worker.local.repository import NotFound, Repository
 from worker.local.sandbox import sandbox
+from worker.local.words import FILE, option, parser
 from worker.page import page
 from worker.runner.boxes import SandboxClient
 from worker.runner.checks.environment import InEnvironment
@@ -152,21 +153,19 @@ def _unwritten(path: Path, data: bytes) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="patchwarrant check",
-        description="Shows what can be shown about a change: base's checks on base and on head.\n"
+    made = parser(
+        "check",
+        "Shows what can be shown about a change: base's checks on base and on head.\n"
         "Only commits are looked at, in containers; nothing is written into the work tree.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EPILOG,
     )
-    word, file = parser.add_argument, "FILE"
-    word("range", nargs="?", default="", help="BASE..HEAD; default branch..HEAD")
-    word("--repo", default=".", metavar="PATH", help="the repository (default: here)")
-    word("--key", default="", metavar=file, help="private key to sign with (`patchwarrant key`)")
-    word("--bundle", default="", metavar=file, help="where the evidence is written")
-    word("--markdown", default="", metavar=file, help="where the same is written as Markdown")
-    word("--page", default="", metavar=file, help="where the same is written as an HTML page")
-    return parser
+    made.add_argument("range", nargs="?", default="", help="BASE..HEAD; default branch..HEAD")
+    option(made, "repo", "PATH", "the repository (default: here)", ".")
+    option(made, "key", FILE, "private key to sign with (`patchwarrant key`)")
+    option(made, "bundle", FILE, "where the evidence is written")
+    option(made, "markdown", FILE, "where the same is written as Markdown")
+    option(made, "page", FILE, "where the same is written as an HTML page")
+    return made
 
 
 def _facts(run: Run, found: Range, deltas: tuple[Delta, ...]) -> Facts:

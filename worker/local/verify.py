@@ -30,6 +30,7 @@ from worker.local.outcome import STYLES, WORDS, Outcome, code_of, outcome
 from worker.local.repository import NotFound, Repository
 from worker.local.rerun import rerun
 from worker.local.told import told
+from worker.local.words import FILE, option, parser
 from worker.settings.door import Door
 from worker.settings.person import LocalSettings, local_settings
 
@@ -154,32 +155,31 @@ def _tree(shown: Evidence, signed: Signed, where: str) -> Finding:
 
 
 def _asked(arguments: list[str]) -> argparse.Namespace:
-    parser = _parser()
-    asked = parser.parse_args(arguments)
+    known = _parser()
+    asked = known.parse_args(arguments)
     if asked.bundle and not asked.what:
         asked.what, asked.bundle = asked.bundle, ""
     if asked.bundle and "://" not in asked.what:
-        parser.error("two bundles are named; --bundle goes with a pull request's address")
+        known.error("two bundles are named; --bundle goes with a pull request's address")
     return asked
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="patchwarrant verify",
-        usage="patchwarrant verify PULL-REQUEST | BUNDLE | --repo PATH [options]",
-        description="Examines evidence about a change without trusting who made it.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    made = parser(
+        "verify",
+        "Examines evidence about a change without trusting who made it.",
+        EPILOG,
+        "PULL-REQUEST | BUNDLE | --repo PATH [options]",
     )
-    word, file = parser.add_argument, "FILE"
-    word("what", nargs="?", default="", help="a pull request's address or a bundle's file")
-    word("--repo", default="", metavar="PATH", help="the repository, for its commits")
-    word("--key", default="", metavar=file, help="file with the public key to trust")
-    word("--bundle", default="", metavar=file, help="bundle to examine with a pull request")
-    word("--base", default="", metavar="BRANCH", help="where changes go (with --repo)")
-    word("--rerun", action="store_true", help="run the checks again, and compare")
-    word("--json", action="store_true", help="findings as one JSON object")
-    return parser
+    what = "a pull request's address or a bundle's file"
+    made.add_argument("what", nargs="?", default="", help=what)
+    option(made, "repo", "PATH", "the repository, for its commits")
+    option(made, "key", FILE, "file with the public key to trust")
+    option(made, "bundle", FILE, "bundle to examine with a pull request")
+    option(made, "base", "BRANCH", "where changes go (with --repo)")
+    made.add_argument("--rerun", action="store_true", help="run the checks again, and compare")
+    made.add_argument("--json", action="store_true", help="findings as one JSON object")
+    return made
 
 
 def _root(key: str, shown: Evidence) -> trust.Root:
