@@ -73,6 +73,15 @@ class Calls:
                     raise Unavailable(f"Redis cannot write: {error}") from error
                 raise
 
+    def fields(self, key: str, *names: str) -> list[Any]:
+        """Fields of a row, None for each that it has not."""
+        return list(self.command("HMGET", key, *names))
+
+    def now(self) -> int:
+        """Redis's time, milliseconds."""
+        seconds, micro = self.command("TIME")
+        return int(seconds) * 1000 + int(micro) // 1000
+
     def _once(self, words: Sequence[Text], lua: str) -> Any:
         try:
             return self._send(*words)
