@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from worker.settings.door import Door, Secret, redis_url
+from worker.settings.door import Door, Secret, listed, redis_url
 from worker.settings.usual import API_URL, DAY, STATE_FOLDER, WORKERS
 
 INTAKES = ("webhook", "poll", "both")  # how events come in
@@ -43,7 +43,6 @@ class DeskSettings:
 
 def desk_settings(door: Door) -> DeskSettings:
     state = Path(door.text("PATCHWARRANT_STATE", STATE_FOLDER))
-    owners = door.text("PATCHWARRANT_OWNERS", "")
     made = DeskSettings(
         redis_url=redis_url(door),
         app_id=app_id(door),
@@ -54,7 +53,7 @@ def desk_settings(door: Door) -> DeskSettings:
             door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))
         ),
         api_url=door.url("GITHUB_API_URL", API_URL),
-        owners=tuple(part.strip() for part in owners.split(",") if part.strip()),
+        owners=listed(door.text("PATCHWARRANT_OWNERS", "")),
         daily=round(door.number("PATCHWARRANT_DAILY_DOLLARS", 25, least=0) * 1_000_000),
         workers=door.whole("PATCHWARRANT_DESK_WORKERS", 2, most=WORKERS),
         lease_ms=int(door.number("PATCHWARRANT_LEASE_SECONDS", 30, most=DAY) * 1000),

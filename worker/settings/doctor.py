@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from worker.settings.desk import INTAKES, KEY_WHERE, DeskSettings, app_id
-from worker.settings.door import Door, Secret
+from worker.settings.door import Door, Secret, listed
 from worker.settings.usual import API_URL, STATE_FOLDER
 
 
@@ -32,9 +32,7 @@ def doctor_settings(door: Door, *, needed: bool) -> DoctorSettings:
         app_id=app_id(door) if given else "",
         app_key=door.secret(key, KEY_WHERE) if given else Secret(""),
         api_url=door.url("GITHUB_API_URL", API_URL),
-        owners=None
-        if owners is None
-        else tuple(one.strip() for one in owners.split(",") if one.strip()),
+        owners=None if owners is None else listed(owners),
         intake=door.one_of("PATCHWARRANT_INTAKE", "webhook", INTAKES),
         signing_key=Path(
             door.text("PATCHWARRANT_SIGNING_KEY_FILE", str(state / "signing-key.pem"))

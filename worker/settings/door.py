@@ -18,6 +18,11 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"[0-9]{1,15}")
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """What stands between commas, without blanks and empty ones."""
+    return tuple(one for part in text.split(",") if (one := part.strip()))
+
+
 class SettingsError(Exception):
     """Settings are missing or wrong; the text names all of them and where each comes from."""
 
@@ -107,7 +112,7 @@ class Door:
 
     def ids(self, name: str) -> frozenset[int]:
         """Numbers by commas; anything else is said."""
-        parts = [one.strip() for one in self.text(name, "").split(",") if one.strip()]
+        parts = listed(self.text(name, ""))
         if not all(one.isascii() and one.isdecimal() for one in parts):
             self.missing.append(f"{name}: account ids by commas are wanted (numbers, no names)")
             return frozenset()
@@ -116,7 +121,7 @@ class Door:
     def caps(self, name: str, default: Mapping[str, int]) -> dict[str, int]:
         """`scope=number` by commas over the defaults; an unknown scope or no number is said."""
         found = dict(default)
-        for part in filter(None, (one.strip() for one in self.text(name, "").split(","))):
+        for part in listed(self.text(name, "")):
             scope, _, value = part.partition("=")
             if scope.strip() not in default or not value.strip().isdecimal():
                 self.missing.append(

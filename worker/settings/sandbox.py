@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from worker.settings.door import Door
+from worker.settings.door import Door, listed
 from worker.settings.setup import SetupSettings, setup_settings
 from worker.settings.usual import DAY, MIBS, SANDBOX_SOCKET
 
@@ -42,12 +42,11 @@ class SandboxSettings:
 
 
 def sandbox_settings(door: Door) -> SandboxSettings:
-    images = door.text("PATCHWARRANT_IMAGES", "")
     made = SandboxSettings(
         socket=door.socket("PATCHWARRANT_SANDBOX", SANDBOX_SOCKET),
         docker_host=door.text("DOCKER_HOST", "unix:///var/run/docker.sock"),
         concurrency=door.whole("PATCHWARRANT_SANDBOXES", 0, least=0, most=PLACES),
-        images=tuple(part.strip() for part in images.split(",") if part.strip()),
+        images=listed(door.text("PATCHWARRANT_IMAGES", "")),
         memory=door.whole("PATCHWARRANT_SANDBOX_MEMORY_MIB", 4096, least=64, most=MIBS) << 20,
         seconds=door.whole("PATCHWARRANT_SANDBOX_SECONDS", 1800, most=DAY),
         certs=door.text("DOCKER_CERT_PATH", ""),
