@@ -22,7 +22,7 @@ from app.domain.repo_config import RepoConfig
 from app.domain.setup import SetupError
 from worker.cli.imported import setup_of
 from worker.config_file import config_of, placed
-from worker.settings import Door
+from worker.settings.door import Door
 
 USAGE = """usage: patchwarrant config check [FOLDER]
        patchwarrant config init [FOLDER] [--write]

@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 from app.domain.check import Outcome
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from worker.sandbox.profile import FILE_SIZE, FLOOD, PIDS
 
 ERRORS_KEPT = 4096

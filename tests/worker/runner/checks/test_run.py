@@ -19,7 +19,7 @@ from app.domain.errors import (
     Unavailable,
     Waiting,
 )
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.record import BLOB_CAP, Kept
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import MemoryObjects
