@@ -9,7 +9,7 @@ import pytest
 
 from app.domain.check import Check, Outcome
 from app.domain.errors import Missing, Refused
-from app.domain.ports import Job, Sandbox
+from app.domain.ports.sandbox import Job, Sandbox
 from tests.fakes.sandbox import FakeSandbox, ended
 from tests.worker.sandbox.running import Service, job, look, running, sh, tar_of
 

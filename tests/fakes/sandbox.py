@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.check import Outcome
 from app.domain.errors import Missing, Refused
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.setup import SetupOutcome, SetupPlan
 
 IMAGE = "sha256:" + "1" * 64

@@ -9,7 +9,7 @@ import pytest
 from app.domain.config_values import CONFIG_PATH
 from worker.cli.config import main
 from worker.config_file import config_of
-from worker.settings import Door
+from worker.settings.door import Door
 
 WORKFLOW = """
 name: Copilot Setup Steps

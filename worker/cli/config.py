@@ -24,7 +24,7 @@ from app.domain.text import named
 from app.domain.untested import untested
 from worker.cli.imported import setup_of
 from worker.config_file import config_of, placed
-from worker.settings import Door
+from worker.settings.door import Door
 
 USAGE = """usage: patchwarrant config check [FOLDER]
        patchwarrant config init [FOLDER] [--write]

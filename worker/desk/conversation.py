@@ -13,7 +13,7 @@ from app.domain.errors import Halt, Refused, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.intake import request_of
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader
+from app.domain.ports.reader import GitHubReader
 from app.domain.repo_config import reaches
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State

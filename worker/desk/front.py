@@ -11,7 +11,8 @@ from app.domain import told
 from app.domain.errors import Halt, Missing, Refused, Waiting
 from app.domain.event import Event, Person
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.writer import GitHubWriter
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State

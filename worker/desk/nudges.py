@@ -10,7 +10,8 @@ from app.domain import cancelled, told
 from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
-from app.domain.ports import GitHubReader, PullView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullView
 from app.domain.record import ChangeRow
 from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, Kind, State

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from app.domain.ci_repair import TOLD as RED
 from app.domain.commands import Word, command_of
 from app.domain.event import Event, EventKind
-from app.domain.ports import GitHubReader, InlineView, ReviewView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import InlineView, ReviewView
 from app.domain.revision import OWN_CI, Thread
 from app.domain.text import clean
 

@@ -24,7 +24,7 @@ import httpx
 
 from app.domain.check import Outcome
 from app.domain.errors import IntegrityError, Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.setup import SetupOutcome, SetupPlan
 from app.domain.unread import known
 from worker.runner.setup_request import files_tar, outcome_of, plan_json

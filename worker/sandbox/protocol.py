@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 from app.domain.check import Outcome
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.unread import known
 from worker.sandbox.profile import FILE_SIZE, FLOOD, PIDS
 

@@ -12,7 +12,7 @@ from redis import Redis
 from app.domain.errors import HaltRecord, Reason, Refused, Uncertain
 from app.domain.event import Person
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter
+from app.domain.ports.writer import GitHubWriter
 from app.domain.run import Run
 from app.domain.state import Kind, State
 from tests.fakes.github import Files

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.errors import Halt, HaltRecord
 from app.domain.event import EventKind, Person, Repository
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.run import Run
 from app.domain.state import Kind, State
 from tests.worker.desk.test_conversation import NUMBERS, PEOPLE, ROLES, ended, front, nudge, say

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from app.domain.check import Outcome
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.worker.sandbox.running import (
     EMPTY,
     Service,

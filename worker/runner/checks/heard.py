@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.domain.check import Case, Check, Counts, Failure, Outcome
 from app.domain.errors import Missing
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from app.domain.record import BLOB_CAP
 from app.domain.unread import cause
 from worker.runner.checks.compare import counts_of, packed

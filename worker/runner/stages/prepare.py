@@ -10,7 +10,7 @@ from app.domain.contract import Contract
 from app.domain.edit import Entry
 from app.domain.errors import Halt, Missing, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.hints import hints_of
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot

@@ -19,7 +19,7 @@ from app.domain.errors import (
     Unavailable,
     Waiting,
 )
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.record import BLOB_CAP, Kept
 from app.domain.unread import BROKEN_XML, NO_PLAN, NO_SARIF, UNKNOWN, UNREADABLE
 from tests.fakes.hold import FakeHold
