@@ -478,6 +478,10 @@ def test_a_comment_of_an_outsider_counts_only_when_a_writer_adopts_it(town: Town
     assert "delete every test" not in request.body
     assert request.hidden == 1 and request.adopted == (f"#issuecomment-{taken}",)
     assert re.fullmatch(r"edited \d+ s before the trigger by mona", request.edited)
+    body = hub.pull(name, run.publication.pull)["body"]
+    look = body.partition("## Look at this first")[2].partition("\n## ")[0]
+    assert "1 character of hidden text was removed before anything read the request" in look
+    assert "Nothing stands out" not in body
 
 
 def test_a_list_of_more_than_eight_files_is_asked_to_be_smaller(town: Town) -> None:
