@@ -86,8 +86,11 @@ class FakeSandbox:
         self._known(image)
         return self.act("certify", run, job, files_of(tar), look)
 
-    def open(self, run: str, image: str, tar: bytes) -> FakeBox:
+    def open(
+        self, run: str, image: str, tar: bytes, look: Callable[[], None] = lambda: None
+    ) -> FakeBox:
         self._known(image)
+        look()
         box = FakeBox(self, run, files_of(tar))
         self.boxes.append(box)
         return box

@@ -228,10 +228,10 @@ class SandboxClient:
         body = _body(header, look, struct.pack(">Q", len(tar)), tar)
         return _outcome(job, *self.ask("/certify", body, look))
 
-    def open(self, run: str, image: str, tar: bytes) -> ClientBox:
+    def open(self, run: str, image: str, tar: bytes, look: Look = never) -> ClientBox:
         header = {"run": run, "image": image, "tenant": self._tenant}
-        body = _body(header, never, struct.pack(">Q", len(tar)), tar)
-        head, _ = self.ask("/boxes", body, never)
+        body = _body(header, look, struct.pack(">Q", len(tar)), tar)
+        head, _ = self.ask("/boxes", body, look)
         return ClientBox(self, run, str(head["box"]))
 
     def stop(self, run: str) -> int:

@@ -60,5 +60,5 @@ class Sandbox(Protocol):
     ) -> Outcome:
         """One fresh container for one job; the daemon's exit code counts."""
 
-    def open(self, run: str, image: str, tar: bytes) -> Box:
+    def open(self, run: str, image: str, tar: bytes, look: Callable[[], None]) -> Box:
         """A container that is kept for this run's in-between checks."""

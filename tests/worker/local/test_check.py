@@ -15,7 +15,7 @@ from tests.worker.sandbox.running import Service, running
 from worker.attest import bundle
 from worker.attest.signing import Signer
 from worker.local import check, verify
-from worker.local.sandbox import sandbox
+from worker.local.sandbox import handed, sandbox
 from worker.settings.door import Door, Secret
 from worker.settings.person import LocalSettings
 
@@ -184,6 +184,16 @@ def test_no_repository_and_no_engine_are_said(
         sandbox(held, nowhere, lambda _words: None),
     ):
         pass
+
+
+def test_a_sandbox_of_our_own_gets_its_settings_and_no_secret() -> None:
+    known = {
+        "PATCHWARRANT_IMAGES": "redis:7",
+        "PATCHWARRANT_SETUP_HOSTS": "files.example.org",
+        "PATH": "/bin",
+    }
+    secrets = {"GITHUB_TOKEN": "x", "ANTHROPIC_API_KEY": "x", "PATCHWARRANT_GITHUB_TOKEN": "x"}
+    assert handed({**known, **secrets, "LANG": ""}) == known
 
 
 def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(

@@ -104,7 +104,7 @@ def _made(kit: Seams, run: str, image: str, plan: SetupPlan) -> SetupOutcome:
     except Refused as refused:
         raise Halt(
             Reason.CONFIG_ERROR,
-            f"The set-up is refused: {refused}",
+            f"The set-up is refused: {refused}.",
             f"Change `setup`, `services` or `egress` in {CONFIG_PATH}, or ask the operator.",
         ) from refused
 

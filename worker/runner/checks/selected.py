@@ -87,7 +87,8 @@ class Selected:
 
     def _fresh(self, tree: str, job: Job, files: Mapping[str, bytes]) -> Outcome:
         self.close()
-        self._box = self.sandbox.open(self.run, self.image, self.objects.tar(tree, {}))
+        tar = self.objects.tar(tree, {})
+        self._box = self.sandbox.open(self.run, self.image, tar, self.hold.look)
         self._tree = tree
         return self._box.run(job, files, self.hold.look)
 

@@ -10,6 +10,7 @@ import pytest
 
 from app.domain.check import CheckResult, Comparison, Counts, Outcome, Standing
 from app.domain.errors import (
+    SERVICE_NOT_READY,
     Fenced,
     Halt,
     IntegrityError,
@@ -400,6 +401,22 @@ def test_a_sandbox_that_refuses_ends_the_run_with_its_words(bench: Bench, error:
     with pytest.raises(Halt, match=str(error)) as halt:
         bench.certify("run1", "baseline", CHECK, bench.base, IMAGE)
     assert halt.value.record.reason is Reason.INFRASTRUCTURE
+
+
+def test_a_service_that_is_never_ready_is_told_at_the_base_and_waited_for_later(
+    bench: Bench,
+) -> None:
+    bench.sandbox.away = Refused("the service 'cache' ended with 1", SERVICE_NOT_READY)
+    with pytest.raises(Halt, match="'cache' ended with 1") as halt:
+        bench.certify("run1", "baseline", CHECK, bench.base, IMAGE)
+    assert halt.value.record.reason is Reason.CHECKS_UNAVAILABLE
+    assert "`services`" in halt.value.record.next_step
+    bench.sandbox.away = None
+    before = bench.on_base(GOOD)
+    bench.sandbox.away = Refused("the service 'cache' ended with 1", SERVICE_NOT_READY)
+    with pytest.raises(Park, match="'cache' ended with 1") as parked:
+        bench.certify("run1", "verify", CHECK, bench.tree, IMAGE, before)
+    assert parked.value.waiting is Waiting.SANDBOX
 
 
 def test_a_lost_lease_is_not_softened(bench: Bench) -> None:
