@@ -91,6 +91,14 @@ class Ledger(Exchange):
         keys = (record.event_key(key), record.EVENTS_OPEN)
         self.calls.script(scripts.EVENT_DONE, keys, (key, outcome, record.EVENT_SECONDS))
 
+    def greeted(self, key: str) -> bool:
+        """Whether the person who is behind the event had a first sign."""
+        return bool(self._fields(record.event_key(key), "greeted")[0])
+
+    def greet(self, key: str) -> None:
+        """Note that there was a first sign, on a row that is there."""
+        self.calls.script(scripts.GREET, (record.event_key(key),))
+
     # -- runs
 
     def open_run(self, event_key: str, run: Run) -> Opened:

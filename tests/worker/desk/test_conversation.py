@@ -10,8 +10,8 @@ from redis import Redis
 
 from app.domain import plan_approval
 from app.domain.commands import TRIAGE, Word
-from app.domain.errors import Halt, HaltRecord, Reason, Unavailable, Waiting
-from app.domain.event import EventKind, Person, Repository
+from app.domain.errors import Halt, HaltRecord, Reason, Unavailable, Uncertain, Waiting
+from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.evidence import Result, Verdict
 from app.domain.intake import request_of
 from app.domain.plan import Action, Plan, PlannedFile
@@ -20,9 +20,10 @@ from app.domain.record import Kept
 from app.domain.repo_config import Approval, RepoConfig, Roles
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Kind, State
-from tests.worker.desk.made import contract, office
+from tests.worker.desk.made import contract, event, office
 from tests.worker.desk.test_events import Front
 from worker.desk.events import handle_event
+from worker.desk.greeting import greet_waiting
 from worker.desk.notices import UNMARKED
 from worker.store.caps import Caps
 from worker.store.ledger import Ledger
@@ -126,6 +127,53 @@ def test_github_away_leaves_the_command_open_and_it_is_done_once_later(front: Fr
     front.hub.down = False
     assert handle_event("comment:50", front.desk) == handle_event("comment:50", front.desk)
     assert len(front.ledger.runs(10)) == 1
+
+
+def test_a_sign_that_github_does_not_take_holds_nothing_up(front: Front) -> None:
+    front.hub.no_signs = Uncertain("GitHub answered 502")
+    say(front, "help")
+    assert len(front.hub.comments) == 1 and not front.hub.comment_reactions
+    assert front.ledger.unhandled_events(9) == []
+
+
+def waiting(who: str, text: str = "/agent status", **more: object) -> Event:
+    number = next(NUMBERS)
+    return replace(
+        event(sender=Person(PEOPLE[who], who), key=f"comment:{number}"),
+        kind=EventKind.COMMENT, text=text, comment=number, **more,
+    )  # fmt: skip
+
+
+def test_a_command_that_waits_for_its_turn_has_its_sign_at_once_and_once(front: Front) -> None:
+    told = waiting("alice")
+    front.ledger.add_event(told)
+    greet_waiting(told, front.desk)
+    assert front.hub.comment_reactions == {(told.comment, "eyes")} and not front.hub.comments
+    front.hub.comment_reactions.clear()
+    handle_event(told.key, front.desk)  # its turn has come: answered, and not reacted to again
+    assert front.hub.comments and not front.hub.comment_reactions
+
+
+@pytest.mark.parametrize(
+    ("who", "text"),
+    [("zed", "/agent status"), ("bob", "/agent fix"), ("alice", "Nice."), ("alice", "")],
+)
+def test_who_would_be_refused_has_no_sign_and_no_word_while_waiting(
+    front: Front, who: str, text: str
+) -> None:
+    told = waiting(who, text)
+    front.ledger.add_event(told)
+    greet_waiting(told, front.desk)
+    assert not front.hub.comment_reactions and not front.hub.comments
+    assert front.ledger.unhandled_events(9) == [told.key]
+
+
+def test_github_away_leaves_a_waiting_command_as_it_is(front: Front) -> None:
+    told = waiting("alice")
+    front.ledger.add_event(told)
+    front.hub.down = True
+    greet_waiting(told, front.desk)
+    assert front.ledger.unhandled_events(9) == [told.key]
 
 
 def test_kinds_and_words_of_the_runs_that_start(front: Front) -> None:

@@ -63,6 +63,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             scope_of(threads, files, listed_files(last.request)),
             tuple(one.key for one in events),
             _previous(earlier, head),
+            tuple({one.sender.id: one.sender for one in events if one.told != RED}.values()),
         )
         contract = replace(
             last,

@@ -12,6 +12,7 @@ from app.domain.errors import Halt, Reason
 from app.domain.event import Event, EventKind, Person
 from app.domain.permissions import Phase
 from app.domain.repo_config import RepoConfig, Roles
+from app.domain.report_revision import asked_by
 from app.domain.revision import OWN_CI, Thread
 from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
@@ -94,6 +95,19 @@ def test_a_waiting_comment_of_somebody_who_may_not_write_any_more_is_left_out(
     made.waiting.append("comment:51")
     assert len(threads(admitted(made))) == 1
     assert made.took == ["comment:51"]
+
+
+def test_everybody_whose_comment_is_taken_up_is_mentioned_at_the_end_and_nobody_else(
+    made: Revising,
+) -> None:
+    rita, dave = Person(2, "rita"), Person(5, "dave")
+    for number, person in ((51, rita), (52, dave), (53, rita), (54, Person(1, "alice"))):
+        made.say(asked("/agent revise More.", number, sender=person))
+        made.waiting.append(f"comment:{number}")
+    run = admitted(made)
+    assert run.contract is not None and run.contract.revision is not None
+    assert [one.login for one in run.contract.revision.askers] == ["alice", "rita"]
+    assert asked_by(run) == "@alice @rita "
 
 
 def test_doing_it_again_takes_the_same_comments_again(made: Revising) -> None:
