@@ -197,12 +197,18 @@ def test_more_than_can_be_taken_together_is_refused(made: Revising) -> None:
         admitted(made, replace(made.run, event="review:5:30"))
 
 
+def retargeted(made: Revising) -> None:
+    view = made.desk.hub.pulls[PULL]
+    made.desk.hub.pulls[PULL] = replace(view, base_ref="release")
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
         (lambda m: m.desk.hub.roles.update(alice="triage"), Reason.REFUSED_ROLE),
         (lambda m: m.desk.hub.branches.pop(BRANCH), Reason.REFUSED_ISSUE),
         (lambda m: m.desk.hub.pulls.clear(), Reason.REFUSED_ISSUE),
+        (retargeted, Reason.BASE_CHANGED),
         (lambda m: setattr(m.desk.hub, "archived", True), Reason.INSTALLATION),
         (lambda m: setattr(m.desk, "paused", True), Reason.REFUSED_PAUSED),
         (lambda m: setattr(m, "first", replace(m.first, contract=None)), Reason.NEEDS_OPERATOR),
