@@ -257,7 +257,7 @@ def _publish(said: Said) -> str | None:
     if run is not None and not said.may_steer(run):
         return None
     runs = runs_of(said.change, said.event, said.issue, desk) if said.issue else ()
-    return let_publish(said.event, said.command.text, run, runs, desk, said.reply)
+    return let_publish(said, run, runs)
 
 
 _DOERS: dict[Word, Callable[[Said], str | None]] = {

@@ -17,7 +17,7 @@ from app.domain.intake import request_of
 from app.domain.plan import Action, Plan, PlannedFile
 from app.domain.ports import PullView
 from app.domain.record import Kept
-from app.domain.repo_config import Approval, RepoConfig, Roles
+from app.domain.repo_config import Approval, Publish, RepoConfig, Roles
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Kind, State
 from tests.worker.desk.made import contract, event, office
@@ -568,6 +568,36 @@ def test_who_lets_which_tree_be_published(
     notes = [e.data for e in front.ledger.journal(run_id) if "publish" in e.data]
     assert [one["publish"] for one in notes] == ([tree] if goes_on else [])
     assert any(said in note for note in front.notes()) if said else front.notes() == []
+
+
+def test_a_second_word_is_answered_once_with_what_is_there(front: Front) -> None:
+    run_id, tree = waits_for_publishing(front, RepoConfig(publish=Publish.AFTER_APPROVAL))
+    number = next(NUMBERS)
+    assert say(front, f"publish {tree}", "carol", number) == run_id
+    handle_event(f"comment:{number}", front.desk)  # this very comment once more
+    assert front.notes() == []
+    assert say(front, f"publish {tree}", "carol") is None, "not taken up yet"
+    moved(front, run_id, wait=None)
+    assert say(front, f"publish {tree}", "carol") is None
+    (note,) = front.notes()
+    assert "@carol that was said already, by `carol (4)`" in note and "just now" in note
+    moved(front, run_id, state=State.COMPLETE, publication=Publication("b", "c" * 40, 9))
+    for _ in range(2):
+        assert say(front, f"publish {tree}", "carol") is None
+    assert len(front.notes()) == 2 and "#9 is the pull request" in front.notes()[1]
+    say(front, f"publish {tree}", "alice")
+    assert len(front.notes()) == 3 and "@alice" in front.notes()[2]
+    words = [e for e in front.ledger.journal(run_id) if "publish" in e.data]
+    assert len(words) == 1
+
+
+def test_a_second_word_after_a_run_that_failed_says_how_it_ended(front: Front) -> None:
+    run_id, tree = waits_for_publishing(front, RepoConfig(publish=Publish.AFTER_APPROVAL))
+    say(front, f"publish {tree}", "carol")
+    halt = HaltRecord(Reason.BASE_LOST, "gone", "")
+    moved(front, run_id, state=State.HALTED, explained=True, halt=halt, wait=None)
+    say(front, f"publish {tree}", "carol")
+    assert "ended with `base-lost`" in front.notes()[0]
 
 
 def test_the_repositorys_own_roles_hold_for_publishing(front: Front) -> None:
