@@ -16,6 +16,7 @@ from app.domain.ports import (
     CiReader,
     FailedReport,
     FileWrite,
+    GitHubReader,
     GitHubWriter,
     Report,
     Vote,
@@ -38,6 +39,7 @@ class Case:
 
     run: Run
     weigh: Callable[[Run], AbstractContextManager[ApprovalReader]]
+    look: Callable[[Run], AbstractContextManager[GitHubReader]]
     reports: Callable[[Run], AbstractContextManager[CiReader]]
     write: Callable[[Run, Phase], AbstractContextManager[GitHubWriter]]
     main: str
@@ -91,6 +93,7 @@ def fake_case() -> Case:
     return Case(
         the_run(hub.repository, 1),
         hub.weigh,
+        hub.read,
         hub.reports,
         hub.write,
         main,
@@ -137,7 +140,7 @@ def real_case(hub: GitHubStandin) -> Case:
 
     return Case(
         the_run(Repository(world.repo_id, "acme", "widgets"), world.installation),
-        access.weigh, access.reports, access.write, main, push, review, require,
+        access.weigh, access.look, access.reports, access.write, main, push, review, require,
         lambda branch: hub.open_pull(REPO, "alice", branch, "Twin"), fails,
     )  # fmt: skip
 
@@ -233,6 +236,15 @@ def test_the_checks_that_rules_ask_for(case: Case) -> None:
         case.require("patchwarrant/approval")
         assert reader.required_checks("main") == {"patchwarrant/approval"}
         assert reader.required_checks("topic") == frozenset()
+
+
+def test_whether_a_draft_was_ever_made_ready(case: Case) -> None:
+    with case.look(case.run) as reader:
+        assert not reader.was_ready(case.number)
+    with case.write(case.run, Phase.READY) as writer:
+        writer.mark_ready(case.number, case.head)
+    with case.look(case.run) as reader:
+        assert reader.was_ready(case.number)
 
 
 def test_the_pull_requests_that_hold_a_commit(case: Case) -> None:

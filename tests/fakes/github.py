@@ -131,6 +131,7 @@ class FakeGitHub:
     reviews: list[ReviewView] = field(default_factory=list)
     inline: list[InlineView] = field(default_factory=list)
     marked: list[int] = field(default_factory=list)  # pull requests that were made ready by us
+    readied: list[int] = field(default_factory=list)  # the same by people
     teams: frozenset[str] = frozenset()
 
     def commit_files(
@@ -218,6 +219,10 @@ class FakeReader:
         if account and self.hub.accounts.get(login, account) != account:
             return "none"
         return self.hub.roles.get(login, "none")
+
+    def was_ready(self, number: int) -> bool:
+        self.hub.up()
+        return number in (*self.hub.marked, *self.hub.readied)
 
     def issue(self, number: int) -> IssueView:
         self.hub.up()

@@ -99,6 +99,7 @@ class Desk:
             ledger=self.ledger,
             rows=Approvals(self.ledger.calls),
             weigh=self.access.weigh,
+            look_at=self.access.look,
             gates=GateLook(self.access.reports, self.access.write, self.ledger),
             write=self.access.write,
             config_of=config_of,
