@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from app.domain.approval import Facts
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.repo_config import Ready
 from app.domain.run import Run
 from app.domain.state import Kind

@@ -12,7 +12,9 @@ from app.domain.errors import Halt, Refused
 from app.domain.markdown import code, inline
 from app.domain.merge_gate import Gate
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter, PullView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullView
+from app.domain.ports.writer import GitHubWriter
 from app.domain.ready import Done, Passed, asked_of, asks, marks, may_try, refused, told
 from app.domain.run import Run
 from worker.desk.kit import Write

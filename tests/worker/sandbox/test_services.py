@@ -6,7 +6,6 @@ No image registry is needed: the service's image is made here, by a set-up and a
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +14,7 @@ import pytest
 from app.domain.environment_config import ServiceConfig
 from app.domain.errors import Refused, Unavailable
 from app.domain.setup import SetupPlan
+from tests.patience import until
 from tests.worker.sandbox.running import engine_or_skip, look, ours, python, service, tar_of
 from tests.worker.sandbox.setting_up import role
 from worker.runner.boxes import SandboxClient
@@ -62,13 +62,6 @@ def environment(client: SandboxClient, **fields: object) -> str:
     return made.image
 
 
-def gone(run: str) -> bool:
-    end = time.monotonic() + 15
-    while ours(run) and time.monotonic() < end:
-        time.sleep(0.1)
-    return ours(run) == []
-
-
 def test_a_check_reaches_its_service_by_name_and_nothing_else(client: SandboxClient) -> None:
     image = environment(client, ready=("redis-cli", "ping"))
     outcome = client.certify("services-1", image, python(ASK + "\nimport os\n"
@@ -80,7 +73,7 @@ def test_a_check_reaches_its_service_by_name_and_nothing_else(client: SandboxCli
     asked = type(asked)(**{**asked.__dict__, "argv": (*asked.argv, "PING", "SET a 1", "GET a")})
     outcome = client.certify("services-1", image, asked, EMPTY, look)
     assert outcome.stdout == b"+PONG\r\n+OK\r\n$1\r\n1\r\n", outcome
-    assert gone("services-1")
+    until(lambda: not ours("services-1"))
 
 
 def test_each_check_has_services_of_its_own(client: SandboxClient) -> None:
@@ -103,7 +96,7 @@ def test_a_box_keeps_its_services_as_long_as_it_lives(client: SandboxClient) -> 
     assert box.run(asked, {}, look).stdout == b":1\r\n"
     assert box.run(asked, {}, look).stdout == b":2\r\n"
     box.close()
-    assert gone("services-3")
+    until(lambda: not ours("services-3"))
 
 
 def test_a_service_that_does_not_get_ready_is_named_with_its_last_words(
@@ -112,7 +105,7 @@ def test_a_service_that_does_not_get_ready_is_named_with_its_last_words(
     image = environment(client, port=6380, timeout=2)
     with pytest.raises(Refused, match=r"'cache' was not ready on port 6380 .*port=6379"):
         client.certify("services-4", image, python("print(1)"), EMPTY, look)
-    assert gone("services-4")
+    until(lambda: not ours("services-4"))
 
 
 def test_the_memory_of_services_counts_where_it_is_decided_who_may_start(
@@ -127,7 +120,7 @@ def test_the_memory_of_services_counts_where_it_is_decided_who_may_start(
         with pytest.raises(Unavailable, match="memory for places for checks is in use"):
             mine.certify("services-6", started.image, asked, EMPTY, look)
         box.close()
-        assert gone("services-5")
+        until(lambda: not ours("services-5"))
         assert mine.certify("services-6", image, asked, EMPTY, look).stdout == b"1\n"
 
 

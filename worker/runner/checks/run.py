@@ -17,7 +17,9 @@ import msgspec
 
 from app.domain.check import Case, Check, CheckResult, Outcome, Standing
 from app.domain.errors import Halt, IntegrityError, Park, Reason, Refused, Unavailable, Waiting
-from app.domain.ports import Hold, Job, Objects, Sandbox
+from app.domain.ports.hold import Hold
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Job, Sandbox
 from app.domain.record import Kept
 from app.domain.redact import without_secrets
 from worker.runner.checks.again import doubtful, settled
