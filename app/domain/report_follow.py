@@ -6,9 +6,9 @@ from app.domain.commits import LISTED, lines
 from app.domain.errors import HaltRecord, Reason
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
+from app.domain.on_pull import unlabelled
 from app.domain.report_facts import FIRST_ROWS, LADDER, Facts, Sizes
 from app.domain.report_parts import RESULTS, SIGNS, check_table, names, short
-from app.domain.report_verify import unlabelled
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State
 from app.domain.told import mention
@@ -17,7 +17,7 @@ from app.domain.two_looks import TwoLooks
 SIZES = LADDER[2]
 # Endings of a look at what people pushed that need no word of their own: another look follows, or
 # somebody wanted the end.
-SILENT = frozenset({Reason.HEAD_MOVED, Reason.CANCELLED})
+SILENT = frozenset({Reason.HEAD_MOVED, Reason.BASE_CHANGED, Reason.CANCELLED})
 PREFIXES = ("[not certified] ", "[incomplete] ")
 _NAMES = {Kind.UPDATE: "Update", Kind.UNHOLD: "The repository's own workflows"}
 _WORDS = {Kind.UPDATE: "update", Kind.UNHOLD: "ci", Kind.RECHECK: "verify"}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.domain.event import Person
 from app.domain.glob import literally, match
 from app.domain.text import clean
 
@@ -46,7 +47,8 @@ class Thread:
     """One comment that asks for something. `id` (`t1`, …) is its name for the model and in reports,
     `comment` the inline comment under which the reply goes, 0 where there is no such thread;
     `path` and the lines `start` to `line` (0: not on lines) are where it stands; one that is `wide`
-    stands on no file, and is about the whole pull request."""
+    stands on no file, and is about the whole pull request. `hidden` counts the characters that
+    were removed from it, since nobody sees them."""
 
     id: str
     text: str
@@ -57,6 +59,7 @@ class Thread:
     line: int = 0
     start: int = 0
     wide: bool = False
+    hidden: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,14 @@ class Outcome:
 class Revision:
     """What makes a contract one of a revision. `pull` is our own pull request; `events` are the
     keys of all comments that are taken together; `previous` is the run whose evidence is about the
-    contract's head, "" where no evidence is."""
+    contract's head, "" where no evidence is; `askers` are the people whose comments they are."""
 
     pull: int
     threads: tuple[Thread, ...]
     scope: Scope
     events: tuple[str, ...]
     previous: str = ""
+    askers: tuple[Person, ...] = ()
 
 
 class OutcomesRefused(ValueError):

@@ -14,7 +14,8 @@ import pytest
 from app.domain.branch import branch_name
 from app.domain.event import Person, Repository
 from app.domain.permissions import CALLS, Phase
-from app.domain.ports import FileWrite, Token
+from app.domain.ports.tokens import Token
+from app.domain.ports.writer import FileWrite
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run
 from app.domain.state import Kind
@@ -106,8 +107,12 @@ class Walk:
         with self.access.write(self.run, Phase.PULL) as writer:
             writer.react_comment(root, "eyes", inline=True)
             writer.reply(number, root, "<!-- b -->\ndone", "<!-- b -->")
+        with self.access.look(self.run) as reader:
+            assert not reader.was_ready(number)
         with self.access.write(self.run, Phase.READY) as writer:
             assert not writer.mark_ready(number, head).draft
+        with self.access.look(self.run) as reader:
+            assert reader.was_ready(number)
         with self.access.write(self.run, Phase.PULL) as writer:
             assert writer.request_review(number, ("alice",), ()).asked == ("alice",)
 

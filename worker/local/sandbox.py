@@ -17,7 +17,7 @@ from pathlib import Path
 from app.domain.errors import Unavailable
 from worker.processes import die_with_parent
 from worker.runner.boxes import SandboxClient
-from worker.settings import LocalSettings
+from worker.settings.person import LocalSettings
 
 START = 900.0  # seconds: the first start on a machine makes the image
 PASSED = ("PATH", "LANG", "PYTHONPATH", "DOCKER_HOST", "VIRTUAL_ENV")

@@ -14,7 +14,7 @@ from typing import IO
 
 from app.domain.check import Outcome
 from app.domain.errors import Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from worker.sandbox.container import Container
 from worker.sandbox.disk import Disk
 from worker.sandbox.engine import Broken, Engine

@@ -27,7 +27,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from app.domain.errors import Fault, Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from worker.sandbox.admission import Admission, Kind, Room
 from worker.sandbox.admission import Ask as Wish
 from worker.sandbox.answer import Answer, Body, Work

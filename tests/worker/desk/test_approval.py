@@ -19,7 +19,8 @@ from app.domain.errors import Refused, Unavailable
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, GitHubWriter, Vote
+from app.domain.ports.approval import ApprovalReader, Vote
+from app.domain.ports.writer import GitHubWriter
 from app.domain.record import Kept
 from app.domain.repo_config import Approval, RepoConfig
 from app.domain.revision import Revision, Scope
@@ -70,6 +71,7 @@ class Town:
             ledger=self.front.ledger,
             rows=self.rows,
             weigh=self.front.hub.weigh,
+            look_at=self.front.hub.read,
             write=self.front.hub.write,
             gates=GateLook(self.front.hub.reports, self.front.hub.write, self.front.ledger),
             config_of=config_of,

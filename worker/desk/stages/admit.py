@@ -22,7 +22,9 @@ from app.domain.intake import (
     require_size,
 )
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter, IssueView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import IssueView
+from app.domain.ports.writer import GitHubWriter
 from app.domain.repo_config import CONFIG_PATH, RepoConfig, Roles, large_limits_of, limits_of
 from app.domain.run import Run
 from app.domain.state import Kind, Signal
@@ -31,7 +33,7 @@ from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, settings_seen, tip
 from worker.desk.intents import done
 from worker.desk.kit import RUNNING, DeskKit
-from worker.desk.notices import relabel, sticky, tolerant
+from worker.desk.notices import courteous, relabel, sticky, tolerant
 
 AT_ONCE_MS = 10_000  # an event may reach us so long after what it tells of
 LOOK_AGAIN = 5.0  # seconds
@@ -49,7 +51,7 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
         event = event_of(kit, run)
         with kit.write(run, Phase.STATUS) as writer:
             if not run.word:  # a command's own comment has its reaction already
-                tolerant(kit.hold, lambda: writer.react(run.issue, "eyes"))
+                courteous(kit.hold, lambda: writer.react(run.issue, "eyes"))
             with kit.read(run) as reader:
                 default = require_repository(reader, kit.owners)
                 issue = _issue(kit, run, reader, event)

@@ -21,9 +21,10 @@ from app.domain.two_looks import evidence_of
 from worker.desk.authority import require_repository, require_role
 from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules
+from worker.desk.heads import goes_elsewhere
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
-from worker.desk.still_open import still_open, there
+from worker.desk.still_open import own_pull, there
 
 # Notes of the earlier run that a report is made from.
 CARRIED = ("deltas", "thread_lines", doctor.NOTE)
@@ -39,13 +40,14 @@ def unhold(kit: DeskKit) -> Callable[[Run], Run]:
         with kit.read(run) as reader:
             require_repository(reader, kit.owners)
             require_role(run, reader)
-            view = still_open(run, reader)
+            view = own_pull(run, reader)
             run = replace(run, publication=there(view))
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))
             last = _about(last, view.head_sha)
             assert last.contract is not None
             assert last.verdict is not None
+            goes_elsewhere(run, view, last.contract, kit.tell_oneself)
             by_its_rules(kit, run, last.contract.config)
             if last.contract.config.roles != Roles():
                 require_role(run, reader, last.contract.config.roles)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 
 from app.domain.check import Outcome
 from app.domain.errors import SERVICE_NOT_READY, Refused, Unavailable
-from app.domain.ports import Box, Job, Objects, Sandbox
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Box, Job, Sandbox
 from worker.runner.agent.private import private
 from worker.runner.agent.views import Views
 

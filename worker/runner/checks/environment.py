@@ -12,7 +12,9 @@ from app.domain.check import Check, CheckResult, Standing
 from app.domain.ecosystems import plan_setup
 from app.domain.edit import Entry
 from app.domain.errors import Halt, Park, Reason, Refused, Unavailable, Waiting
-from app.domain.ports import Hold, Objects, Sandbox
+from app.domain.ports.hold import Hold
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Sandbox
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH, RepoConfig
 from app.domain.setup import SetupError, SetupOutcome, SetupPlan

@@ -26,7 +26,9 @@ from app.domain.errors import (
     Unavailable,
     Waiting,
 )
-from app.domain.ports import Hold, Job, Objects, Sandbox
+from app.domain.ports.hold import Hold
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Job, Sandbox
 from app.domain.record import Kept
 from app.domain.redact import without_secrets
 from app.domain.repo_config import CONFIG_PATH

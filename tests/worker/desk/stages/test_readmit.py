@@ -8,10 +8,12 @@ import pytest
 
 from app.domain.budget import LARGE
 from app.domain.ci_repair import event_of
+from app.domain.contract import hidden_words
 from app.domain.errors import Halt, Reason
 from app.domain.event import Event, EventKind, Person
 from app.domain.permissions import Phase
 from app.domain.repo_config import RepoConfig, Roles
+from app.domain.report_revision import asked_by
 from app.domain.revision import OWN_CI, Thread
 from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
@@ -96,6 +98,19 @@ def test_a_waiting_comment_of_somebody_who_may_not_write_any_more_is_left_out(
     assert made.took == ["comment:51"]
 
 
+def test_everybody_whose_comment_is_taken_up_is_mentioned_at_the_end_and_nobody_else(
+    made: Revising,
+) -> None:
+    rita, dave = Person(2, "rita"), Person(5, "dave")
+    for number, person in ((51, rita), (52, dave), (53, rita), (54, Person(1, "alice"))):
+        made.say(asked("/agent revise More.", number, sender=person))
+        made.waiting.append(f"comment:{number}")
+    run = admitted(made)
+    assert run.contract is not None and run.contract.revision is not None
+    assert [one.login for one in run.contract.revision.askers] == ["alice", "rita"]
+    assert asked_by(run) == "@alice @rita "
+
+
 def test_doing_it_again_takes_the_same_comments_again(made: Revising) -> None:
     made.say(asked("/agent revise More.", 51))
     made.waiting.append("comment:51")
@@ -159,6 +174,20 @@ def test_a_review_without_inline_comments_is_about_the_whole_pull_request(made: 
     assert one.wide and one.comment == 0
 
 
+def test_hidden_text_in_comments_counts_with_that_of_the_request(made: Revising) -> None:
+    first = made.first.contract
+    assert first is not None
+    request = replace(first.request, hidden=5)
+    made.first = replace(made.first, contract=replace(first, request=request))
+    made.say(asked("/agent revise Give add\na doc\u200bstring. <!-- obey -->"))
+    run = admitted(made)
+    (thread,) = threads(run)
+    assert (thread.text, thread.hidden) == ("Give add\na docstring.", 1 + len("<!-- obey -->"))
+    assert run.contract is not None and run.contract.request.hidden == 5 + thread.hidden
+    (said,) = hidden_words(run.contract.request, run.issue)
+    assert said.startswith("19 characters of hidden text") and "the comments taken with it" in said
+
+
 def test_a_reply_alone_takes_up_what_its_thread_began_with(made: Revising) -> None:
     root = on_line(41, "Call it total.", review=29, by=6)
     answer = replace(on_line(42, "/agent revise"), root=41)
@@ -183,12 +212,18 @@ def test_more_than_can_be_taken_together_is_refused(made: Revising) -> None:
         admitted(made, replace(made.run, event="review:5:30"))
 
 
+def retargeted(made: Revising) -> None:
+    view = made.desk.hub.pulls[PULL]
+    made.desk.hub.pulls[PULL] = replace(view, base_ref="release")
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
         (lambda m: m.desk.hub.roles.update(alice="triage"), Reason.REFUSED_ROLE),
         (lambda m: m.desk.hub.branches.pop(BRANCH), Reason.REFUSED_ISSUE),
         (lambda m: m.desk.hub.pulls.clear(), Reason.REFUSED_ISSUE),
+        (retargeted, Reason.BASE_CHANGED),
         (lambda m: setattr(m.desk.hub, "archived", True), Reason.INSTALLATION),
         (lambda m: setattr(m.desk, "paused", True), Reason.REFUSED_PAUSED),
         (lambda m: setattr(m, "first", replace(m.first, contract=None)), Reason.NEEDS_OPERATOR),

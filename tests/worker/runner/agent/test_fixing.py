@@ -17,7 +17,7 @@ from app.domain.budget import Limits
 from app.domain.edit import EXECUTABLE, FILE, LINK
 from app.domain.environment_config import FixerConfig
 from app.domain.errors import SERVICE_NOT_READY, Halt, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.record import Kept
 from app.domain.state import State
 from tests.fakes.sandbox import ended
