@@ -17,9 +17,10 @@ from tests.stack import descendants
 
 CALLER = """
 import os, sys
-from worker import settings
 from worker.local.sandbox import sandbox
-held = settings.LocalSettings(sys.argv[1], False, "", settings.Secret(""))
+from worker.settings.door import Secret
+from worker.settings.person import LocalSettings
+held = LocalSettings(sys.argv[1], False, "", Secret(""))
 with sandbox(held, dict(os.environ), print):
     pass
 """
