@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 from tests.shared_data import REPOSITORY
 from tests.stack import descendants
+from tests.waiting import PATIENCE, until
 from worker.processes import die_with_parent
 
 PROGRAM = """
@@ -50,13 +50,6 @@ def starts(folder: Path) -> int:
     return len(path.read_text()) if path.exists() else 0
 
 
-def until(true: Callable[[], bool], seconds: float = 20) -> None:
-    ends = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < ends, "not in time"
-        time.sleep(0.02)
-
-
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -75,7 +68,7 @@ def test_sigterm_ends_children_and_parent(tmp_path: Path) -> None:
     with supervisor(tmp_path) as process:
         (child,) = descendants(process.pid)
         process.terminate()
-        assert process.wait(25) == 0
+        assert process.wait(PATIENCE) == 0
         assert not alive(child)
         assert (tmp_path / "ended").exists()
 
