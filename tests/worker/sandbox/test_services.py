@@ -110,7 +110,7 @@ def test_a_box_keeps_its_services_as_long_as_it_lives(client: SandboxClient) -> 
 def test_a_service_that_does_not_get_ready_is_named_with_its_last_words(
     client: SandboxClient,
 ) -> None:
-    image = environment(client, port=6380, timeout=2)
+    image = environment(client, port=6380, timeout=10)  # it has said its first words by then
     with pytest.raises(Refused, match=r"'cache' was not ready on port 6380 .*port=6379"):
         client.certify("services-4", image, python("print(1)"), EMPTY, look)
     assert gone("services-4")
