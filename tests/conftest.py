@@ -10,18 +10,13 @@ from redis import Redis
 
 from tests.redis_server import Server, redis_server
 
-# An example that takes long on a busy machine is no wrong one; how long things may take is measured
-# in tests/bench. What the machine of a delivery chose for itself (`CI`) stays.
-settings.register_profile(
-    "patient",
-    settings(),
-    deadline=None,
-    suppress_health_check=[*settings().suppress_health_check, HealthCheck.too_slow],
-)
-settings.load_profile("patient")
-
 # What waits most goes first, so that no worker of xdist is left alone with it at the end.
 FIRST = ("tests/e2e/", "tests/crash/", "tests/hostile/", "tests/compat/", "tests/worker/sandbox/")
+
+# How long an example takes says more about the machine's load than about the code: that is for
+# scripts/bench.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

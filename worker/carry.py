@@ -19,7 +19,7 @@ from app.domain.errors import (
     Unavailable,
     Waiting,
 )
-from app.domain.ports import Hold
+from app.domain.ports.hold import Hold
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop
 from app.domain.run import Run, Wait

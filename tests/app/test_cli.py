@@ -14,8 +14,8 @@ import pytest
 from app import cli
 from tests.app.receiver import SECRET, post
 from tests.app.test_webhook import GOOD, KEY
+from tests.patience import PATIENCE
 from tests.redis_server import Server
-from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("githubkit", "anthropic", "docker", "pygit2", "worker", "httpx", "httpx2", "rich")

@@ -18,8 +18,8 @@ from app.main import Receiver
 from app.webhook import Webhook
 from tests.app.receiver import SECRET, post, serving
 from tests.app.test_webhook import GOOD, KEY
+from tests.patience import until
 from tests.redis_server import Server
-from tests.waiting import until
 from tests.worker.store.samples import an_event
 from worker.store.ledger import Ledger
 

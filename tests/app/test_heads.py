@@ -16,8 +16,8 @@ from app.main import Receiver
 from app.webhook import Webhook
 from tests.app.receiver import SECRET, headers, post, serving
 from tests.app.test_webhook import GOOD, KEY
+from tests.patience import PATIENCE, until
 from tests.redis_server import Server
-from tests.waiting import PATIENCE, until
 
 HALF = b"POST /webhooks/github HTTP/1.1\r\nHost: x\r\nX-A: "
 

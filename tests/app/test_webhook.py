@@ -17,17 +17,18 @@ import pytest
 from redis import Redis
 
 from app import webhook
-from app.domain import scripts
 from app.domain.event import Event
 from app.domain.record import EVENTS_OPEN, INBOX, SCHEMA
+from app.domain.scripts.events import RECEIVE
+from app.domain.scripts.pieces import digest
 from app.inbox import SECONDS, Inbox, client
 from app.main import PATH, Receiver
 from app.webhook import Webhook
 from tests.app.domain.test_triggers import BODY, PULLED, changed
 from tests.app.receiver import SECRET, headers, post, serving, sign
+from tests.patience import PATIENCE
 from tests.redis_server import Server
 from tests.shared_data import shared_dir
-from tests.waiting import PATIENCE
 
 KEY = "issue:1296269:7:208045946:2026-11-30T10:00:00Z"
 
@@ -405,7 +406,7 @@ def test_a_full_redis_is_503_and_nothing_is_half_written(port: int, redis: Redis
 def test_scripts_are_loaded_again_where_they_were_forgotten(port: int, redis: Redis) -> None:
     redis.script_flush()
     assert post(port, GOOD)[0] == 202
-    assert redis.script_exists(scripts.digest(scripts.RECEIVE)) == [True]
+    assert redis.script_exists(digest(RECEIVE)) == [True]
 
 
 @pytest.mark.parametrize(("name", "value"), [("appendfsync", "no"), ("appendonly", "no")])

@@ -19,9 +19,9 @@ from app.domain.record import Kept
 from app.domain.state import Role, Signal, State
 from app.feeder import Feeder
 from app.inbox import Inbox, Written, client
+from tests.patience import PATIENCE
 from tests.redis_server import program
 from tests.redis_users import FILE, Users, users
-from tests.waiting import PATIENCE
 from tests.worker.store.samples import a_run, an_event
 from worker import keeping
 from worker.queue import Bell

@@ -15,9 +15,9 @@ from redis import Redis
 from app.domain.errors import Reason
 from app.domain.run import Run
 from app.domain.state import Role, State
+from tests.patience import PATIENCE, until
 from tests.redis_server import Server, redis_server
 from tests.shared_data import REPOSITORY
-from tests.waiting import PATIENCE, until
 from tests.worker.store.samples import opened
 from tests.worker.test_carry import Role1, at, expire
 from worker.carry import CRASHES

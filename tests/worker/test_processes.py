@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE, until
 from tests.shared_data import REPOSITORY
 from tests.stack import descendants
-from tests.waiting import PATIENCE, until
 from worker.processes import die_with_parent
 
 PROGRAM = """

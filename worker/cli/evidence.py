@@ -8,19 +8,20 @@ from pathlib import Path
 from app.domain import chain
 from app.domain.errors import IntegrityError, Missing
 from app.domain.report_facts import kept_facts
-from worker import settings
 from worker.attest import bundle
 from worker.attest.bundle import Bundle, NotABundle
 from worker.page import page
+from worker.settings.door import Door
+from worker.settings.person import operator_settings
 from worker.store.connect import connect
 from worker.store.ledger import Ledger
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 written, 1 there is none or the journal is not what was signed, 2 wrong words or
     a file that could not be written."""
     asked = _parser().parse_args(arguments)
-    ledger = Ledger(connect(settings.operator(door).redis_url))
+    ledger = Ledger(connect(operator_settings(door).redis_url))
     name = asked.run
     signed = ledger.intent(name, "statement") or {}
     run = ledger.run(name)

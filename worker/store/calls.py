@@ -19,7 +19,7 @@ from redis.exceptions import (
 )
 
 from app.domain.errors import Fenced, Unavailable
-from app.domain.scripts import digest
+from app.domain.scripts.pieces import digest
 
 Text = bytes | str | int
 AWAY = (BusyLoadingError, ConnectionError, TimeoutError)
@@ -72,6 +72,15 @@ class Calls:
                 if str(error).startswith(("MISCONF", "NOREPLICAS", "MASTERDOWN")):
                     raise Unavailable(f"Redis cannot write: {error}") from error
                 raise
+
+    def fields(self, key: str, *names: str) -> list[Any]:
+        """Fields of a row, None for each that it has not."""
+        return list(self.command("HMGET", key, *names))
+
+    def now(self) -> int:
+        """Redis's time, milliseconds."""
+        seconds, micro = self.command("TIME")
+        return int(seconds) * 1000 + int(micro) // 1000
 
     def _once(self, words: Sequence[Text], lua: str) -> Any:
         try:

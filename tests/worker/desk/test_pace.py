@@ -11,9 +11,9 @@ from redis import Redis
 
 from app.domain.errors import Limited
 from app.domain.permissions import Phase
+from tests.patience import PATIENCE
 from tests.redis_server import Server
 from tests.standins.github_world import REPO, Acme
-from tests.waiting import PATIENCE
 from tests.worker.desk.made import new_run
 from tests.worker.desk.ways import access_to
 from worker.desk.connect import Access

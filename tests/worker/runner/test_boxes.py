@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 from app.domain.errors import Missing, Refused, Stop, Unavailable
-from app.domain.ports import Job
-from tests.waiting import PATIENCE, until
+from app.domain.ports.sandbox import Job
+from tests.patience import PATIENCE, until
 from tests.worker.sandbox.running import (
     EMPTY,
     Service,

@@ -20,9 +20,9 @@ import pytest
 
 from app.domain.check import Outcome
 from app.domain.errors import Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.setup import SetupOutcome, SetupPlan
-from tests.waiting import PATIENCE, until
+from tests.patience import PATIENCE, until
 from worker.runner.boxes import ClientBox, Look, SandboxClient
 from worker.sandbox.engine import Engine, Found
 
@@ -57,6 +57,10 @@ def engine_or_skip() -> None:
         pytest.skip(f"no Docker engine: {error}")
 
 
+def look() -> None:
+    """Nobody cancels."""
+
+
 def own(run: str) -> str:
     """A run's name as nobody else uses it."""
     return run if run.endswith(MARK) else f"{run}-{MARK}"
@@ -70,7 +74,7 @@ def ours(run: str) -> list[Found]:
 
 def gone(run: str) -> bool:
     """Wait until no container of a run is left: they are removed behind the answer."""
-    until(lambda: not ours(run), REMOVAL, 0.1)
+    until(lambda: not ours(run), REMOVAL)
     return True
 
 
@@ -83,18 +87,14 @@ class Apart(SandboxClient):
     def certify(self, run: str, image: str, job: Job, tar: bytes, look: Look) -> Outcome:
         return super().certify(own(run), image, job, tar, look)
 
-    def open(self, run: str, image: str, tar: bytes) -> ClientBox:
-        return super().open(own(run), image, tar)
+    def open(self, run: str, image: str, tar: bytes, look: Look = look) -> ClientBox:
+        return super().open(own(run), image, tar, look)
 
     def stop(self, run: str) -> int:
         return super().stop(own(run))
 
     def forget(self, run: str, box: str) -> None:
         super().forget(own(run), box)
-
-
-def look() -> None:
-    """Nobody cancels."""
 
 
 def job(*argv: str, **fields: object) -> Job:

@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.patience import PATIENCE
 from tests.shared_data import REPOSITORY
-from tests.waiting import PATIENCE
 from tests.worker.sandbox.running import Apart
 from worker.runner.boxes import SandboxClient
 from worker.sandbox.allow_list import shut

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from app.domain.errors import Missing, Refused, Unavailable
-from tests.waiting import PATIENCE, until
+from tests.patience import PATIENCE, until
 from worker.sandbox.admission import KEPT_SECONDS, Admission, Ask, Kind, Room
 from worker.sandbox.service import Ceilings
 from worker.sandbox.services import MEMORY, WAITER, Wanted, weight

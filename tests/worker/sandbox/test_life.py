@@ -17,7 +17,7 @@ import docker
 import pytest
 
 from app.domain.errors import Unavailable
-from tests.waiting import PATIENCE, until
+from tests.patience import PATIENCE, until
 from tests.worker.runner.test_boxes import containers, slowly
 from tests.worker.sandbox.running import EMPTY, engine_or_skip, look, ours, service, sh
 from worker.sandbox.engine import Engine

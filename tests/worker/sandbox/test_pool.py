@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from app.domain.errors import Unavailable
-from tests.waiting import PATIENCE, until
+from tests.patience import PATIENCE, until
 from worker.sandbox.container import Container
 from worker.sandbox.pool import LIFE_SECONDS, PAUSE_SECONDS, WANTED_SECONDS, Pool
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE, until
 from tests.shared_data import REPOSITORY
-from tests.waiting import PATIENCE, until
 from worker.sandbox.allow_list import PRIVATE
 from worker.sandbox.proxy import BUFFER, CONNECTIONS, HEAD, REFUSED
 

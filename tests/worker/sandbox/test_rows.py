@@ -26,11 +26,11 @@ import pytest
 
 from app.domain.check import Check, CheckResult, Outcome, Standing
 from app.domain.errors import IntegrityError, Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import MemoryObjects
+from tests.patience import until
 from tests.shared_data import REPOSITORY
-from tests.waiting import until
 from tests.worker.runner.test_boxes import answering, head, slowly
 from tests.worker.sandbox.running import (
     EMPTY,

@@ -5,21 +5,25 @@ No image registry is needed: the service's image is made here, by a set-up and a
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from app.domain.environment_config import ServiceConfig
-from app.domain.errors import Refused, Unavailable
+from app.domain.errors import SERVICE_NOT_READY, Missing, Refused, Unavailable
 from app.domain.setup import SetupPlan
-from tests.waiting import until
+from tests.patience import until
+from tests.stack import descendants
 from tests.worker.sandbox.running import (
     MARK,
     engine_or_skip,
     gone,
     look,
+    ours,
     python,
     service,
     tar_of,
@@ -146,8 +150,96 @@ def test_an_image_that_the_operator_did_not_allow_is_refused(client: SandboxClie
         environment(client, image="postgres:16")
 
 
+@pytest.mark.parametrize(
+    ("ready", "said"),
+    [
+        (("sleep", "600"), "listens, but its `ready` did not end with 0 .*it has not ended"),
+        (("sh", "-c", "exit 3"), r"it ended with 3\): .*Ready to accept"),
+        (("no-such-program",), r"it ended with 12[67] \(no such program\?\)"),
+    ],
+)
+def test_a_ready_command_that_never_says_so_costs_the_services_time_and_no_more(
+    client: SandboxClient, ready: tuple[str, ...], said: str
+) -> None:
+    image = environment(client, ready=ready, timeout=8)  # it listens by then
+    with pytest.raises(Refused, match=said) as refused:
+        client.certify("services-7", image, python("print(1)"), EMPTY, look)
+    assert refused.value.status == SERVICE_NOT_READY
+    assert gone("services-7")
+
+
+def test_what_a_ready_command_prints_is_never_held(client: SandboxClient) -> None:
+    """Printing takes the sandbox's own memory in no way: its peak does not grow by what came."""
+    flood = ("sh", "-c", "head -c 400000000 /dev/zero")
+    image = environment(client, ready=flood, timeout=300)
+    (sandbox,) = [pid for pid in descendants(os.getpid()) if "worker" in words_of(pid)]
+    before = peak(sandbox)
+    assert client.certify("services-8", image, python("print(1)"), EMPTY, look).stdout == b"1\n"
+    assert peak(sandbox) - before < 100 << 20
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_service_that_ends_while_a_check_runs_is_told_where_the_check_fails(
+    client: SandboxClient, kept: bool
+) -> None:
+    image = environment(client)
+    ends = "import socket\nwith socket.create_connection(('cache', 6379), 60) as s:\n"
+    ends += "    s.sendall(b'SHUTDOWN NOSAVE\\r\\n')\n    s.recv(9)\n"
+    ends += (
+        "import time\nwhile True:\n    try: socket.create_connection(('cache', 6379), 5).close()"
+    )
+    ends += "\n    except OSError: break\n    time.sleep(0.01)\n"
+    if kept:
+        box = client.open("services-9", image, EMPTY)
+        outcome = box.run(python(ends + "raise SystemExit(1)"), {}, look)
+    else:
+        assert client.certify("services-9", image, python(ends), EMPTY, look).stderr == b""
+        outcome = client.certify("services-9", image, python(ends + "1/0"), EMPTY, look)
+    assert b"while the check ran, the service 'cache' ended with 0" in outcome.stderr
+    assert outcome.seen[1] == len(outcome.stderr)
+    if kept:  # the next check opens a box with services that run
+        with pytest.raises(Missing):
+            box.run(python("print(1)"), {}, look)
+    assert gone("services-9")
+
+
+def test_a_run_that_is_stopped_does_not_wait_for_services(client: SandboxClient) -> None:
+    image = environment(client, ready=("sleep", "600"), timeout=300)
+
+    class Over(Exception):
+        pass
+
+    def cancel() -> None:
+        if ours("services-10"):
+            raise Over
+
+    with pytest.raises(Over):
+        client.open("services-10", image, EMPTY, cancel)
+    assert gone("services-10")
+
+
+def words_of(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
+
+
+def peak(pid: int) -> int:
+    """The most bytes of memory that a process ever held."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) << 10
+
+
 def test_a_listening_socket_is_found_in_the_kernels_table() -> None:
-    table = "  sl  local_address rem_address   st\n   0: 0100007F:18EB 00000000:0000 0A 0\n"
-    assert listening(table, 6379)
-    assert not listening(table.replace(" 0A ", " 01 "), 6379)
-    assert not listening(table, 6380)
+    table = "   0: 0100007F:18EB 00000000:0000 0A 00000000:00000000 00:00000000 00000000"
+
+    def found(text: str, port: int) -> bool:
+        asked = ["grep", "-Eq", listening(port)]
+        return subprocess.run(asked, input=text, text=True, check=False).returncode == 0
+
+    assert found(table, 6379)
+    assert found(table.replace("0100007F", "0" * 32), 6379)
+    assert not found(table.replace(" 0A ", " 01 "), 6379)
+    assert not found(table, 6380)
+    assert not found(table.replace("18EB 00000000:0000", "0050 00000000:18EB"), 6379)

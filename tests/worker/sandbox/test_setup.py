@@ -19,7 +19,7 @@ import pytest
 
 from app.domain.errors import Halt, Missing, Refused, Unavailable
 from app.domain.setup import SetupPlan, Step
-from tests.waiting import PATIENCE, until
+from tests.patience import PATIENCE, until
 from tests.worker.sandbox.running import engine_or_skip, gone, look, ours, own, sh, tar_of
 from tests.worker.sandbox.setting_up import role
 from worker.runner.boxes import SandboxClient

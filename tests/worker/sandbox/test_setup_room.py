@@ -15,7 +15,7 @@ import pytest
 
 from app.domain.errors import Missing, Unavailable
 from app.domain.setup import SetupPlan, Step
-from tests.waiting import PATIENCE, until
+from tests.patience import PATIENCE, until
 from tests.worker.sandbox.running import engine_or_skip, gone, ours, own
 from worker.sandbox.admission import Admission, Room
 from worker.sandbox.cell import Maker

@@ -17,7 +17,7 @@ import pytest
 
 from app.domain.check import Outcome
 from app.domain.errors import Missing, Unavailable
-from tests.waiting import PATIENCE, until
+from tests.patience import PATIENCE, until
 from tests.worker.sandbox.certificates import Authority
 from tests.worker.sandbox.running import (
     EMPTY,

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from app.domain import scripts
 from app.domain.cancelled import kept
 from app.domain.errors import Fenced, Halt, HaltRecord, IntegrityError, Reason, Unavailable
+from app.domain.scripts.pieces import DAY
 from app.domain.state import State
+from tests.patience import PATIENCE, until
 from tests.redis_server import Server
-from tests.waiting import PATIENCE, until
 from tests.worker.desk.made import contract
 from tests.worker.store.samples import opened
 from worker.store.calls import Calls
@@ -246,7 +246,7 @@ def test_the_days_name_is_the_calendars(redis: Redis, day: str) -> None:
     date = datetime.date.fromisoformat(day)
     seconds = (date - datetime.date(1970, 1, 1)).days * 86_400
     for second in (seconds, seconds + 86_399):
-        lua = scripts._DAY.replace("redis.call('TIME')[1]", str(second)) + "return today()"
+        lua = DAY.replace("redis.call('TIME')[1]", str(second)) + "return today()"
         assert Calls(redis, 0).script(lua, ()) == date.strftime("%Y%m%d").encode()
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.domain.errors import Halt, Reason, Refused, Unavailable
-from app.domain.ports import Reply, Request, Unfinished
+from app.domain.ports.model import Reply, Request, Unfinished
+from tests.patience import PATIENCE
 from tests.standins.anthropic import AnthropicStandin
-from tests.waiting import PATIENCE
 from worker.runner.model.client import AnthropicModel
 
 KEY = "sk-ant-standin-0000"
