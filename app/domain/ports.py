@@ -428,6 +428,17 @@ class ApprovalReader(GitHubReader, Protocol):
 
 
 @dataclass(frozen=True)
+class PullAct:
+    """What GitHub itself remembers that was done to a pull request: its word for the act, the login
+    of who did it, and whom a review was asked of (a login, or a team's slug)."""
+
+    event: str
+    by: str
+    whom: str = ""
+    team: bool = False
+
+
+@dataclass(frozen=True)
 class Report:
     """What one check of somebody else's, or one commit status, says about a head; `conclusion` is
     "" while it is not done, else in the words of GitHub's check runs."""

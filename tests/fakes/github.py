@@ -29,6 +29,7 @@ from app.domain.ports import (
     GitHubWriter,
     InlineView,
     IssueView,
+    PullAct,
     PullView,
     Report,
     ReviewView,
@@ -122,6 +123,12 @@ class FakeGitHub:
     inline: list[InlineView] = field(default_factory=list)
     marked: list[int] = field(default_factory=list)  # pull requests that were made ready by us
     teams: frozenset[str] = frozenset()
+    done: list[PullAct] = field(default_factory=list)  # to the one pull request, as GitHub knows
+
+    def acts(self, _run: Run, number: int) -> tuple[PullAct, ...]:
+        self.phases.append(Phase.HISTORY)
+        FakeReader(self).pull(number)
+        return tuple(self.done)
 
     def commit_files(
         self, branch: str, files: Files, message: str = "Files", by: Person | None = None
@@ -462,6 +469,7 @@ class FakeWriter:
             raise ForbiddenCall("not a call of this phase")
         if view.draft and view.state == "open" and view.head_sha == head:
             self.hub.marked.append(number)
+            self.hub.done.append(PullAct("ready_for_review", BOT.login))
             self.hub.pulls[number] = replace(view, draft=False)
         return self.hub.pulls[number]
 
@@ -478,6 +486,9 @@ class FakeWriter:
         self.hub.pulls[number] = replace(
             view, asked=(*view.asked, *people), asked_teams=(*view.asked_teams, *groups)
         )
+        for one in (*people, *groups):
+            told = PullAct("review_requested", BOT.login, one, team=one in groups)
+            self.hub.done.append(told)
         return self.hub.pulls[number]
 
     def check_run(

@@ -158,6 +158,10 @@ def pull_calls(call: Caller, world: Acme, sha: str) -> None:
     call("GET", f"{PULL}/commits", 200, at=at)
     call("GET", f"{R}/commits/{{commit_sha}}/pulls", 200, at={"commit_sha": sha})
     call("POST", f"{PULL}/requested_reviewers", 201, at=at, reviewers=["alice"])
+    for draft in (False, True):
+        world.standin.set_draft(REPO, pull["number"], "alice", draft)
+    world.standin.unrequest_review(REPO, pull["number"], "alice", "alice")
+    call("GET", f"{ISSUE}/events", 200, at={"issue_number": pull["number"]})
     line = {"path": "src/widgets.py", "body": "Why one?", "line": 1}
     review = world.standin.review(
         REPO, pull["number"], "alice", "REQUEST_CHANGES", "Hm", comments=[line]

@@ -8,7 +8,7 @@ process looks at a Change at a time; whoever finds it taken leaves the mark for 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -20,7 +20,7 @@ from app.domain.errors import Halt, Missing, Refused, Stop, Unavailable, Uncerta
 from app.domain.event import Event, EventKind
 from app.domain.merge_gate import CHECK as GATE
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, CheckView, PullView
+from app.domain.ports import ApprovalReader, CheckView, PullAct, PullView
 from app.domain.ready import Passed
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.repo_config import Approval, RepoConfig
@@ -66,7 +66,7 @@ class Rows(Protocol):
 class ApprovalDesk:
     """Looks at approvals. `weigh` gives live reads for a run's repository; `owner` names this
     process; `owners` is the operator's allow-list in lower case. Without `gates` only approvals are
-    looked at."""
+    looked at; `acts` is `Readying`'s."""
 
     ledger: Rows
     rows: Approvals
@@ -76,6 +76,7 @@ class ApprovalDesk:
     owner: str
     owners: frozenset[str]
     gates: GateLook | None = None
+    acts: Callable[[Run, int], Sequence[PullAct]] = lambda _run, _pull: ()
 
     def others(self, event: Event, asking: Run) -> str:
         """What is said on a pull request that is not ours. Raises `Unavailable`, `Uncertain`."""
@@ -227,7 +228,7 @@ class ApprovalDesk:
             through = self.gates.gate(runs, facts)
             if not self.rows.lock(change.id, self.owner, LOCK_MS):
                 raise Unavailable("somebody else looks at this gate by now")
-            ready = Readying(self.rows, self.write)
+            ready = Readying(self.rows, self.write, self.acts)
             said = ready.said(change.id, through)
             self.gates.show(change.id, runs[-1], facts.head, through, gate_shown, said)
             if not self.rows.lock(change.id, self.owner, LOCK_MS):

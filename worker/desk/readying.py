@@ -11,8 +11,8 @@ from app.domain.errors import Halt, Refused
 from app.domain.markdown import code, inline
 from app.domain.merge_gate import Gate
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter, PullView
-from app.domain.ready import Done, Passed, asked_of, asks, marks
+from app.domain.ports import GitHubWriter, PullAct, PullView
+from app.domain.ready import Asked, Done, Passed, Past, asked_of, asks, marks, remembered
 from app.domain.run import Run
 from worker.desk.kit import Write
 from worker.store.approvals import Approvals
@@ -21,10 +21,12 @@ from worker.store.approvals import Approvals
 @dataclass(frozen=True)
 class Readying:
     """Whoever calls it holds the lock of the Change. `Unavailable` and `Uncertain` leave a write
-    begun; the next look finds its effect, or sends what was not done."""
+    begun; the next look finds its effect, or sends what was not done. Before anything is sent
+    `acts` tells what GitHub remembers of a run's pull request: rows and webhooks may have gaps."""
 
     rows: Approvals
     write: Write
+    acts: Callable[[Run, int], Sequence[PullAct]]
 
     def said(self, change: str, found: Gate) -> tuple[str, ...]:
         """What the gate's check run says about it; nothing while the gate does not pass."""
@@ -38,6 +40,13 @@ class Readying:
         if not view.draft and past.mark is not Done.DONE:
             # By whomever, also by us before a crash: if it is a draft once more, that was a person.
             self.rows.note_mark(change, Done.DONE)
+            past = self.rows.ready(change)
+        if not (marks(facts, passed, view, past) or asks(facts, passed, view, past)):
+            return
+        acts = self._acts(change, runs[-1], view)
+        if acts is None:
+            return
+        past = self._remembered(change, past, acts)
         if marks(facts, passed, view, past):
             found = self._marked(change, runs[-1], facts.head, view)
             if found is None:
@@ -46,8 +55,27 @@ class Readying:
         past = self.rows.ready(change)
         if asks(facts, passed, view, past):
             self.rows.note_ask(change, Done.BEGUN)
-            self.rows.say(change, self._asked(runs, facts, view))
+            self.rows.say(change, self._asked(runs, facts, view, acts))
             self.rows.note_ask(change, Done.DONE)
+
+    def _acts(self, change: str, run: Run, view: PullView) -> Sequence[PullAct] | None:
+        """What GitHub remembers, None where it does not tell: then nothing is done."""
+        try:
+            return self.acts(run, view.number)
+        except (Refused, Halt) as refusal:
+            why = inline(str(refusal), 300)
+            said = "GitHub does not tell what was done to this pull request before, so it was not"
+            self.rows.say(change, (f"{said} made ready; that is tried again: {why}",))
+            return None
+
+    def _remembered(self, change: str, past: Past, acts: Sequence[PullAct]) -> Past:
+        """What was done, with GitHub's memory; what ours lacked is recorded."""
+        found = remembered(past, acts)
+        if found.back and not past.back:
+            self.rows.drafted(change)
+        if found.mark is not past.mark:
+            self.rows.note_mark(change, found.mark)
+        return found
 
     def _marked(self, change: str, run: Run, head: str, view: PullView) -> PullView | None:
         """The pull request made ready, None where GitHub or somebody was in the way."""
@@ -64,12 +92,20 @@ class Readying:
         self.rows.note_mark(change, Done.DONE)
         return found
 
-    def _asked(self, runs: Sequence[Run], facts: Facts, view: PullView) -> tuple[str, ...]:
+    def _asked(
+        self, runs: Sequence[Run], facts: Facts, view: PullView, acts: Sequence[PullAct]
+    ) -> tuple[str, ...]:
         """Ask one after the other, so that each refusal is about one; the sentences about it."""
-        whom, run = asked_of(runs, facts, view), runs[-1]
-        if not whom.people and not whom.teams:
-            return ()
-        done, said = list[str](), list[str]()
+        whom, run = asked_of(runs, facts, view, acts), runs[-1]
+        done, said = [code(one, 210) for one in whom.before], list[str]()
+        if whom.people or whom.teams:
+            self._sent(run, view, whom, done, said)
+        return (*([f"A review was asked of {', '.join(done)}."] if done else []), *said)
+
+    def _sent(
+        self, run: Run, view: PullView, whom: Asked, done: list[str], said: list[str]
+    ) -> None:
+        """Ask; `done` gets whom GitHub lists then, `said` a sentence for everybody else."""
         with self.write(run, Phase.PULL) as writer:
 
             def ask(one: str, name: str, send: Callable[[], Sequence[str]]) -> None:
@@ -92,7 +128,6 @@ class Readying:
                     said.append(f"{code(team, 210)} is no team of this repository's owner.")
                     continue
                 ask(team, slug, partial(_teams, writer, view.number, slug))
-        return (*([f"A review was asked of {', '.join(done)}."] if done else []), *said)
 
 
 def _people(writer: GitHubWriter, number: int, login: str) -> Sequence[str]:

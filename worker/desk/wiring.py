@@ -99,6 +99,7 @@ class Desk:
             rows=Approvals(self.ledger.calls),
             weigh=self.access.weigh,
             gates=GateLook(self.access.reports, self.access.write, self.ledger),
+            acts=self.access.acts,
             write=self.access.write,
             config_of=config_of,
             owner=self.name,

@@ -99,6 +99,17 @@ class LabelAct:
 
 
 @dataclass(slots=True)
+class PullAct:
+    """A draft made ready or a draft again, a review asked of `whom` or asked no more."""
+
+    id: int
+    event: str
+    by: Actor
+    whom: Account | None
+    created_at: datetime
+
+
+@dataclass(slots=True)
 class Reaction:
     id: int
     user: Account
@@ -183,7 +194,7 @@ class Issue:
     assignees: list[Account] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     reactions: list[Reaction] = field(default_factory=list)
-    acts: list[LabelAct] = field(default_factory=list)
+    acts: list[LabelAct | PullAct] = field(default_factory=list)
     pull: Pull | None = None
 
 

@@ -72,6 +72,7 @@ class Town:
             weigh=self.front.hub.weigh,
             write=self.front.hub.write,
             gates=GateLook(self.front.hub.reports, self.front.hub.write, self.front.ledger),
+            acts=self.front.hub.acts,
             config_of=config_of,
             owner=owner,
             owners=frozenset({"acme"}),
