@@ -18,6 +18,7 @@ from rq import Queue
 from rq.serializers import JSONSerializer
 
 from app.domain import record, scripts
+from app.domain.redis_faults import told
 
 BLOCK = 0.5  # seconds of one blocking read; a stop waits for it
 PAUSE = 0.05  # after a job, so that a flood of deliveries leaves time to answer them
@@ -59,7 +60,7 @@ class Feeder:
                         self.ended.wait(PAUSE)
             except RedisError as error:
                 if not away:
-                    log.warning("wake-ups wait until Redis is back: %s", error)
+                    log.warning("wake-ups wait until Redis is back: %s", told(error))
                     away = True
                 self.ended.wait(AWAY)
 

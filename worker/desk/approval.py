@@ -226,13 +226,11 @@ class ApprovalDesk:
         self._shown(change, runs[-1], facts, found, shown)
         if self.gates is not None and facts.state == "open":
             through = self.gates.gate(runs, facts)
-            if not self.rows.lock(change.id, self.owner, LOCK_MS):
-                raise Unavailable("somebody else looks at this gate by now")
-            ready = Readying(self.rows, self.write, self.acts)
+            self._mine(change.id)
+            ready = Readying(self.rows, self.write, self.acts, self._mine)
             said = ready.said(change.id, through)
             self.gates.show(change.id, runs[-1], facts.head, through, gate_shown, said)
-            if not self.rows.lock(change.id, self.owner, LOCK_MS):
-                raise Unavailable("somebody else looks at this gate by now")
+            self._mine(change.id)
             ready.act(change.id, runs, facts, Passed(through.passed, found.approved), view)
             now = ready.said(change.id, through)
             if now != said:
@@ -241,6 +239,11 @@ class ApprovalDesk:
             return self.ledger.now() + AGAIN_MS
         self.rows.drop(change.repository, change.id)
         return None
+
+    def _mine(self, change: str) -> None:
+        """Raise `Unavailable` where the lock ran out: what was read may be of before by now."""
+        if not self.rows.keep_lock(change, self.owner, LOCK_MS):
+            raise Unavailable("somebody else may have looked at this pull request by now")
 
     def _pull(self, reader: ApprovalReader, change: ChangeRow) -> PullView | None:
         """The Change's pull request, None where that is none any more."""
@@ -292,8 +295,7 @@ class ApprovalDesk:
         self, change: ChangeRow, run: Run, head: str, conclusion: str, title: str, summary: str
     ) -> None:
         """One check run a head, found again by its external id; recorded before and after."""
-        if not self.rows.lock(change.id, self.owner, LOCK_MS):
-            raise Unavailable("somebody else looks at this approval by now")
+        self._mine(change.id)
         about = {"head": head, "conclusion": conclusion, "seal": seal_of(summary)}
         if conclusion == "success" or self.rows.shown(change.id).get("head") != head:
             self.rows.show(change.id, {**about, "done": False})

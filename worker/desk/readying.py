@@ -20,13 +20,15 @@ from worker.store.approvals import Approvals
 
 @dataclass(frozen=True)
 class Readying:
-    """Whoever calls it holds the lock of the Change. `Unavailable` and `Uncertain` leave a write
+    """Whoever calls it holds the lock of the Change; `mine` raises `Unavailable` once it does not,
+    and is asked right before each write. `Unavailable` and `Uncertain` leave a write
     begun; the next look finds its effect, or sends what was not done. Before anything is sent
     `acts` tells what GitHub remembers of a run's pull request: rows and webhooks may have gaps."""
 
     rows: Approvals
     write: Write
     acts: Callable[[Run, int], Sequence[PullAct]]
+    mine: Callable[[str], None]
 
     def said(self, change: str, found: Gate) -> tuple[str, ...]:
         """What the gate's check run says about it; nothing while the gate does not pass."""
@@ -55,7 +57,7 @@ class Readying:
         past = self.rows.ready(change)
         if asks(facts, passed, view, past):
             self.rows.note_ask(change, Done.BEGUN)
-            self.rows.say(change, self._asked(runs, facts, view, acts))
+            self.rows.say(change, self._asked(change, runs, facts, view, acts))
             self.rows.note_ask(change, Done.DONE)
 
     def _acts(self, change: str, run: Run, view: PullView) -> Sequence[PullAct] | None:
@@ -82,6 +84,7 @@ class Readying:
         self.rows.note_mark(change, Done.BEGUN)
         try:
             with self.write(run, Phase.READY) as writer:
+                self.mine(change)
                 found = writer.mark_ready(view.number, head)
         except (Refused, Halt) as refusal:
             why = inline(str(refusal), 300)
@@ -93,22 +96,28 @@ class Readying:
         return found
 
     def _asked(
-        self, runs: Sequence[Run], facts: Facts, view: PullView, acts: Sequence[PullAct]
+        self,
+        change: str,
+        runs: Sequence[Run],
+        facts: Facts,
+        view: PullView,
+        acts: Sequence[PullAct],
     ) -> tuple[str, ...]:
         """Ask one after the other, so that each refusal is about one; the sentences about it."""
         whom, run = asked_of(runs, facts, view, acts), runs[-1]
         done, said = [code(one, 210) for one in whom.before], list[str]()
         if whom.people or whom.teams:
-            self._sent(run, view, whom, done, said)
+            self._sent(change, run, view, whom, done, said)
         return (*([f"A review was asked of {', '.join(done)}."] if done else []), *said)
 
     def _sent(
-        self, run: Run, view: PullView, whom: Asked, done: list[str], said: list[str]
+        self, change: str, run: Run, view: PullView, whom: Asked, done: list[str], said: list[str]
     ) -> None:
         """Ask; `done` gets whom GitHub lists then, `said` a sentence for everybody else."""
         with self.write(run, Phase.PULL) as writer:
 
             def ask(one: str, name: str, send: Callable[[], Sequence[str]]) -> None:
+                self.mine(change)
                 try:
                     listed = {found.casefold() for found in send()}
                     there = name.casefold() in listed

@@ -9,7 +9,7 @@ from app.domain.errors import Fault
 from worker import settings
 from worker.sandbox import selftest
 from worker.sandbox.cell import Maker
-from worker.sandbox.image import ensure_default
+from worker.sandbox.image import ensure_default, missing
 from worker.sandbox.wiring import ceilings_of, choices_of, disk_of, opened, sized
 
 FAILED = 1
@@ -34,12 +34,16 @@ def main(door: settings.Door, arguments: list[str]) -> int:
                 image = ensure_default(engine, say)
                 say(f"image {image}, profile {maker.profile}, runtime {choices.runtime}")
                 wrong = selftest.found_wrong(maker, image)
+                absent = missing(engine, read.images)
             finally:
                 maker.close()
     except Fault as fault:
         say(f"the self-test could not be made: {fault}")
         return FAILED
-    return _told(wrong, choices.runtime)
+    code = _told(wrong, choices.runtime)
+    for sentence in absent:
+        say(f"note: {sentence}")
+    return code
 
 
 def _told(wrong: list[str], runtime: str) -> int:
