@@ -218,7 +218,7 @@ def quick(every: list[Case]) -> list[Case]:
     """A slice in which every kind of effect, every state and every fault occurs at least once; of
     stories that are not `whole`, the effects that are in no other."""
     chosen: list[Case] = []
-    whole = {name for name in {one.story for one in every} if _whole(name)}
+    whole = {name for name in {one.story for one in every} if _whole(name) or _looks(name)}
     open_points: set[tuple[str, str, str]] = set()
     known: set[tuple[str, str]] = set()
     for one in sorted(every, key=lambda one: one.story not in whole):

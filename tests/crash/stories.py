@@ -118,19 +118,21 @@ def _ready(town: Town) -> str:
     return name
 
 
-def take_back(town: Town, name: str) -> None:
-    """A person makes a draft of what is none, and takes every request for a review back."""
+def take_back(town: Town, name: str, draft: bool = True) -> None:
+    """A person takes every request for a review back, and with `draft` makes a draft of what is
+    none."""
     (pull,) = town.hub.pulls(name)
-    if not pull["draft"]:
+    if draft and not pull["draft"]:
         town.hub.set_draft(name, pull["number"], PERSON, True)
     for one in pull["requested_reviewers"]:
         town.hub.unrequest_review(name, pull["number"], PERSON, one["login"])
 
 
 def _untold(town: Town, name: str) -> None:
-    """The same, and the receiver is away: no webhook of it arrives."""
+    """A person takes back what was done last; the receiver is away, and hears nothing of it."""
     town.echo()
-    take_back(town, name)
+    (pull,) = town.hub.pulls(name)
+    take_back(town, name, draft=not pull["requested_reviewers"])
     town.hear()
 
 
@@ -150,7 +152,7 @@ STORIES = {
         Story("ready", "a draft is made ready, a review is asked for", _ready, looks=READY),
         Story(
             "taken-back",
-            "the same, and a person takes both back while the desk is down, untold",
+            "the same, and a person takes it back while the desk is down, untold",
             _ready,
             whole=False,
             looks=READY,
