@@ -17,8 +17,9 @@ from redis.retry import Retry
 from rq import Queue
 from rq.serializers import JSONSerializer
 
-from app.domain import record, scripts
+from app.domain import record
 from app.domain.redis_faults import told
+from app.domain.scripts.events import GIVE_BACK, RING
 
 BLOCK = 0.5  # seconds of one blocking read; a stop waits for it
 PAUSE = 0.05  # after a job, so that a flood of deliveries leaves time to answer them
@@ -66,7 +67,7 @@ class Feeder:
 
     def give_back(self) -> None:
         """What a receiver that died had in hand goes back to the head of the inbox."""
-        self.redis.eval(scripts.GIVE_BACK, 2, record.INBOX, record.INBOX_BUSY)
+        self.redis.eval(GIVE_BACK, 2, record.INBOX, record.INBOX_BUSY)
 
     def feed(self, seconds: float) -> bool:
         """Ring for the oldest entry; False when none came within `seconds`."""
@@ -75,7 +76,7 @@ class Feeder:
         if found is None:
             return False
         key = found.decode()
-        count = int(str(self.redis.eval(scripts.RING, 1, record.event_key(key))))
+        count = int(str(self.redis.eval(RING, 1, record.event_key(key))))
         if count:
             self.ring(key, count)
         self.redis.lrem(record.INBOX_BUSY, 1, key)

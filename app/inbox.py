@@ -18,9 +18,11 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from app.domain import record, redis_settings, scripts
+from app.domain import record, redis_settings
 from app.domain.event import Event
 from app.domain.redis_faults import REACH, told
+from app.domain.scripts.events import RECEIVE
+from app.domain.scripts.pieces import digest
 
 SECONDS = 4.0  # until a delivery is answered with 503: GitHub waits for ten
 BATCH = 256
@@ -61,7 +63,7 @@ class Inbox:
         self.checked = False
         self.waiting: list[Waiting] = []
         self.task: asyncio.Task[None] | None = None
-        self.digest = scripts.digest(scripts.RECEIVE)
+        self.digest = digest(RECEIVE)
 
     async def put(self, event: Event) -> Written:
         """Durable when it returns. Raises `Away` within `SECONDS`."""
@@ -136,7 +138,7 @@ class Inbox:
         try:
             return await self._send("EVALSHA", self.digest, *words)
         except NoScriptError:  # a server that was started again has forgotten it
-            return await self._send("EVAL", scripts.RECEIVE, *words)
+            return await self._send("EVAL", RECEIVE, *words)
 
     async def _send(self, *words: str | bytes | int) -> list[bytes]:
         answer: list[bytes] = await self.redis.execute_command(*words)  # type: ignore[no-untyped-call]

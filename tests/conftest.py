@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from redis import Redis
 
 from tests.redis_server import Server, redis_server
 
 # What waits most goes first, so that no worker of xdist is left alone with it at the end.
 FIRST = ("tests/e2e/", "tests/crash/", "tests/hostile/", "tests/compat/", "tests/worker/sandbox/")
+
+# How long an example takes says more about the machine's load than about the code: that is for
+# scripts/bench.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from tests.tied import tied
 
-START = 20.0  # seconds
+START = 60.0  # seconds
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 VOLATILE = {"appendonly": "no", "save": ""}
 

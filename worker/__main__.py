@@ -7,7 +7,9 @@ from collections.abc import Callable
 from importlib import import_module
 
 from app.domain.errors import Halt, Stop, Unwelcome
-from worker import logs, settings
+from worker import logs
+from worker.settings.door import Door, SettingsError
+from worker.settings.environment import environment
 
 # Imported only when asked for: each role loads its own libraries and nobody else's.
 ROLES: dict[str, str] = {
@@ -43,10 +45,10 @@ def main(arguments: list[str]) -> int:
         known = ", ".join([*ROLES, *COMMANDS])
         sys.stderr.write(f"patchwarrant: {word!r} is no command; known are {known}\n")
         return 2
-    run: Callable[[settings.Door, list[str]], int] = import_module(module).main
+    run: Callable[[Door, list[str]], int] = import_module(module).main
     try:
-        return run(settings.Door(settings.environment()), arguments[1:])
-    except settings.SettingsError as error:
+        return run(Door(environment()), arguments[1:])
+    except SettingsError as error:
         sys.stderr.write(f"patchwarrant {word}: {error}\n")
         return 2
     except Halt as halt:

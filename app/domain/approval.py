@@ -15,7 +15,7 @@ from enum import StrEnum
 from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.markdown import code, inline
-from app.domain.ports import Vote
+from app.domain.ports.approval import Vote
 from app.domain.repo_config import Approval, Ready, reaches
 
 CHECK = "patchwarrant/approval"

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from app.domain.commands import Word
 from app.domain.errors import Halt, Reason
+from app.domain.state import Kind
 
 NEXT = "Label the issue again for a new run."
 # Words that the comments about a pull request keep; a label is of no use there.
-REOPEN = "Open the pull request again, then say `/agent revise` once more."
-OVER = "What is merged is not revised: `/agent revise` is for open pull requests."
+_REVISE = "`/agent revise`"
+REOPEN = f"Open the pull request again, then say {_REVISE} once more."
+OVER = f"What is merged is not revised: {_REVISE} is for open pull requests."
+_WORDS = {
+    Kind.VERIFY: Word.VERIFY,
+    Kind.RECHECK: Word.VERIFY,
+    Kind.UPDATE: Word.UPDATE,
+    Kind.UNHOLD: Word.CI,
+}
 
 
 def kept(happened: str, then: str = NEXT, reason: Reason = Reason.CANCELLED) -> str:
@@ -20,10 +29,14 @@ def by(login: str) -> str:
     return f" by {login}" if login and login != "ghost" else ""
 
 
-def pull_over(merged: bool, login: str) -> str:
-    """For the run at work on a pull request that was closed."""
+def pull_over(merged: bool, login: str, kind: Kind = Kind.REVISE) -> str:
+    """For the run of this kind at work on a pull request that was closed."""
     how = "merged" if merged else "closed"
-    return kept(f"The pull request was {how}{by(login)}.", OVER if merged else REOPEN)
+    then = OVER if merged else REOPEN
+    if kind in _WORDS:
+        said = f"`/agent {_WORDS[kind]}`"
+        then = f"{said} is for open pull requests." if merged else REOPEN.replace(_REVISE, said)
+    return kept(f"The pull request was {how}{by(login)}.", then)
 
 
 def halt_of(text: str) -> Halt:

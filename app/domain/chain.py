@@ -50,7 +50,7 @@ def difference(kept: Sequence[Link], found: Sequence[Link]) -> str:
 def stamp(before: str, kind: str, data: bytes) -> str:
     """What the ledger writes beside an entry: SHA-1 over the one before it and its own bytes.
 
-    The script in `scripts.NOTE` computes the same.
+    The script in `scripts.journal.NOTE` computes the same.
     """
     text = b"%b\n%b\n%b" % (before.encode(), kind.encode(), data)
     return hashlib.sha1(text).hexdigest()  # noqa: S324 - the only digest that Redis offers

@@ -130,7 +130,9 @@ class Outcome:
 
     `limit` is "" or a key of `LIMITS`, `ceiling` its number in that unit (0 where unknown).
     `exit_code` is None when the command could not be started (`error` says why). `seen` are the
-    true sizes of stdout and stderr; `report` is None when there was no readable report file.
+    true sizes of stdout and stderr; `report` is None when there was no readable report file, and
+    one byte longer than what was asked for when there was more: `unread` then says why, as a key of
+    `unread.CAUSES` ("" where nobody said), and `report_size` how many bytes the file has.
     `digest` is the check's, as the sandbox computed it from what it ran; "" where it did not.
     """
 
@@ -144,6 +146,8 @@ class Outcome:
     error: str = ""
     ceiling: int = 0
     digest: str = ""
+    unread: str = ""
+    report_size: int = 0
 
     @property
     def limit_words(self) -> str:

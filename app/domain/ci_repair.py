@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.domain.event import Event, EventKind, Person
-from app.domain.ports import FailedReport, PullView
+from app.domain.ports.ci import FailedReport
+from app.domain.ports.views import PullView
 from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, Kind
 from app.domain.text import clean

@@ -30,6 +30,21 @@ class Request:
     edited: str = ""  # "12 s before the trigger by mona", where the issue's text was edited
 
 
+def hidden_words(request: Request, issue: int) -> tuple[str, ...]:
+    """How much of the request nobody sees, and where both can be seen: what is left of it, and what
+    was written. () where nothing was hidden."""
+    if not request.hidden:
+        return ()
+    many = "1 character" if request.hidden == 1 else f"{request.hidden:,} characters"
+    were = "was" if request.hidden == 1 else "were"
+    beside = " and of the comments taken with it" if request.adopted or request.said else ""
+    return (
+        f"{many} of hidden text {were} removed before anything read the request. What is left "
+        "stands under “What was asked”; what was written shows in the source of "
+        f"#{issue}{beside} (“Edit” or “Quote reply” open it).",
+    )
+
+
 @dataclass(frozen=True)
 class Criterion:
     """One acceptance criterion, or a reproduction, as found in the request."""

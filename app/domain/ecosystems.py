@@ -28,7 +28,7 @@ _PYTHON = (
 NPM_FLAGS = "--no-audit --no-fund --no-update-notifier"
 _VENDORED = ("node_modules", "vendor", "third_party", "venv", ".venv", "site-packages")
 _SAMPLES = ("testdata", "fixtures", "test", "tests", "examples", "example", "docs")
-_ASIDE = frozenset((*_VENDORED, *_SAMPLES))
+ASIDE = frozenset((*_VENDORED, *_SAMPLES))
 _NODE_KEYS = (
     "name",
     "version",
@@ -126,11 +126,24 @@ def _folders(sight: Sight, names: Iterable[str]) -> list[str]:
     found = {
         posixpath.dirname(path)
         for path in sight.files
-        if posixpath.basename(path) in wanted and _ASIDE.isdisjoint(path.split("/")[:-1])
+        if posixpath.basename(path) in wanted and ASIDE.isdisjoint(path.split("/")[:-1])
     }
     return sorted(found, key=lambda folder: (folder.count("/") + bool(folder), folder))[
         :FOLDERS_MOST
     ]
+
+
+def _outermost(folders: Sequence[str]) -> list[str]:
+    """Of folders those that lie in no other of them: each a project, the rest are its parts."""
+    return [
+        one
+        for one in folders
+        if not any(other != one and _lies_in(one, other) for other in folders)
+    ]
+
+
+def _lies_in(folder: str, outer: str) -> bool:
+    return not outer or folder == outer or folder.startswith(f"{outer}/")
 
 
 def _at(folder: str, name: str) -> str:
@@ -213,14 +226,14 @@ def _node(sight: Sight, found: Found, _default_image: bool) -> None:
         package = _json(sight.bytes_of(_at(folder, "package.json")))
         if not isinstance(package, Mapping):
             continue
-        members = _members(sight, folder, package)
-        done.update(members)
+        inside = members(sight, folder, package)
+        done.update(inside)
         found.tool(NPM)
         found.ecosystems.append("node")
         needed = any(package.get(k) for k in _NODE_KEYS if k.endswith("ependencies"))
-        if not needed and not members:
+        if not needed and not inside:
             continue
-        for one in (folder, *members):
+        for one in (folder, *inside):
             path = _at(one, "package.json")
             found.files[path] = _reduced(_json(sight.bytes_of(path)))
             if not any(p.startswith(_at(one, "node_modules/")) for p in sight.files):
@@ -268,8 +281,8 @@ def _from_npm(name: str, package: str, version: str) -> Tool:
     return Tool(name, f"{name} --version", (), f"npm install -g {NPM_FLAGS} {asked}")
 
 
-def _members(sight: Sight, folder: str, package: Mapping[str, Any]) -> list[str]:
-    """Folders of the workspace's packages."""
+def members(sight: Sight, folder: str, package: Mapping[str, Any]) -> list[str]:
+    """Folders of a workspace's packages; `folder` is the workspace's, `package` its manifest."""
     asked = package.get("workspaces")
     asked = asked.get("packages") if isinstance(asked, Mapping) else asked
     globs = [one for one in asked if isinstance(one, str)] if isinstance(asked, list) else []
@@ -322,7 +335,6 @@ def _cargo(sight: Sight, found: Found, _default_image: bool) -> None:
     found.ecosystems.append("cargo")
     found.env["CARGO_HOME"] = f"{HOME}/cargo"
     needed = [one for one in manifests if b"dependencies" in sight.bytes_of(one)]
-    roots = sorted({posixpath.dirname(one) for one in manifests}, key=len)[:1]
     if not needed or any(path.startswith("vendor/") for path in sight.files):
         return
     for manifest in manifests:
@@ -331,8 +343,12 @@ def _cargo(sight: Sight, found: Found, _default_image: bool) -> None:
         for source in ("src/lib.rs", "src/main.rs", "build.rs"):
             if _at(folder, source) in sight.files:  # cargo only wants to see that they exist
                 found.files[_at(folder, source)] = b"fn main() {}\n"
-    locked = " --locked" if _at(roots[0], "Cargo.lock") in sight.files else ""
-    found.step("cargo fetch", f"cargo fetch{locked}", roots[0])
+    folders = [posixpath.dirname(one) for one in manifests]
+    outer = _outermost(folders)
+    for root in folders:
+        own = _at(root, "Cargo.lock") in sight.files  # members of a workspace have none
+        if (own or root in outer) and any(_lies_in(posixpath.dirname(one), root) for one in needed):
+            found.step("cargo fetch", f"cargo fetch{' --locked' if own else ''}", root)
 
 
 def _maven(sight: Sight, found: Found, _default_image: bool) -> None:
@@ -345,7 +361,8 @@ def _maven(sight: Sight, found: Found, _default_image: bool) -> None:
     for folder in folders:
         _see(sight, found, folder, "pom.xml")
     run = "mvn -B -q -DskipTests dependency:go-offline"
-    found.step("mvn dependency:go-offline", run, folders[0])
+    for root in _outermost(folders):
+        found.step("mvn dependency:go-offline", run, root)
 
 
 def _gradle(sight: Sight, found: Found, _default_image: bool) -> None:
@@ -360,7 +377,8 @@ def _gradle(sight: Sight, found: Found, _default_image: bool) -> None:
         _see(sight, found, folder, *names, "gradle.properties", "gradle.lockfile")
         _see(sight, found, folder, "gradle/libs.versions.toml")
     run = "gradle --no-daemon -q dependencies --configuration testRuntimeClasspath"
-    found.step("gradle dependencies", run, folders[0])
+    for root in _outermost(folders):
+        found.step("gradle dependencies", run, root)
 
 
 def _bundler(sight: Sight, found: Found, _default_image: bool) -> None:

@@ -152,6 +152,9 @@ class Uncertain(Fault):
     """A write was sent and its outcome is unknown: look for the effect before writing again."""
 
 
+SERVICE_NOT_READY = 424  # the `status` of a check's refusal for a service beside it
+
+
 class Refused(Fault):
     """The other side refused; `status` is its HTTP status where it has one."""
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from app.domain import approval
 from app.domain.approval import sealed
 from app.domain.markdown import bullets, code, inline
-from app.domain.ports import Report
+from app.domain.ports.ci import Report
 
 CHECK = "patchwarrant/gate"
 OURS = "patchwarrant/"  # how the names of our own checks begin: none of them is anybody's CI

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.domain.approval import Facts
-from app.domain.ports import PullAct, PullView
+from app.domain.ports.views import PullAct, PullView
 from app.domain.repo_config import Ready
 from app.domain.run import Run
 from app.domain.state import Kind

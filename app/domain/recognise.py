@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ SNIPPET = (
     "checks: [{name: tests, run: python3 -m pytest -q --junitxml=report.xml, report: report.xml}]"
 )
 
-_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 _ASIDE = frozenset({"node_modules", "vendor", "third_party", "venv", ".venv", "site-packages"})
 _ELSEWHERE = re.compile(
     r"(?:^|\s)(?:--cov\b|--cov-\S|-n\b|--numprocesses|--dist\b|--black|--flake8|--mypy|--pylint|"
@@ -54,8 +55,16 @@ def recognise(entries: Sequence[Entry], read: Callable[[str], bytes]) -> Recogni
         found = [made]
     return Recognised(
         tuple(check for check, _ in found),
-        tuple(said for _, sentences in found for said in sentences),
+        tuple(said for check, why in found for said in _assumed(check, why, len(found))),
     )
+
+
+def _assumed(check: Check, why: tuple[str, ...], count: int) -> tuple[str, ...]:
+    """That the check is assumed, by its reason, the first of `why`; then the rest of them."""
+    words = "python3 -m pytest" if check.name == "pytest" else shlex.join(check.argv)
+    words = words.removesuffix(" --silent")
+    one = "the check" if count == 1 else f"one of {count} checks"
+    return (f"No check is configured; {why[0]}, so `{words}` is {one}.", *why[1:])
 
 
 @dataclass(frozen=True)
@@ -69,18 +78,16 @@ class _Tree:
         return self.read(path) if entry is not None and entry.size <= MANIFEST_CAP else b""
 
 
-_Found = tuple[Check, tuple[str, ...]]
+_Found = tuple[Check, tuple[str, ...]]  # why it is assumed, and what else was
 
 
 def _pytest(tree: _Tree) -> _Found | None:
-    options = _pytest_options(tree)
-    tests = [path for path in tree.files if _TEST_FILE.search(path) and not _set_aside(path)]
+    options = _pytest_setting(tree, "addopts")
+    tests = [path for path in tree.files if TEST_FILE.search(path) and not _set_aside(path)]
     if options is None and not tests:
         return None
     where = "its configuration" if options is not None else f"`{min(tests)}`"
-    assumed = [
-        f"No check is configured; {where} looks like pytest, so `python3 -m pytest` is the check."
-    ]
+    assumed = [f"{where} looks like pytest"]
     argv = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1"]
     if _ELSEWHERE.search(options or ""):
         argv += ["-o", "addopts="]
@@ -93,31 +100,47 @@ def _pytest(tree: _Tree) -> _Found | None:
     return Check("pytest", tuple(argv), env, "", (*argv, TESTS), PYTEST_REPORT), tuple(assumed)
 
 
-def _pytest_options(tree: _Tree) -> str | None:
-    """pytest's `addopts` as text, None where nothing configures pytest."""
+def _pytest_setting(tree: _Tree, key: str) -> str | None:
+    """One of pytest's settings as text, "" where it is not set, None where nothing configures
+    pytest."""
+    configured = _pytest_settings(tree, key)
+    return "" if configured is None and "conftest.py" in tree.files else configured
+
+
+def _pytest_settings(tree: _Tree, key: str) -> str | None:
     table = _table(_toml(tree.manifest("pyproject.toml")), ("tool", "pytest", "ini_options"))
     if table is not None:
-        return _joined(table.get("addopts", ""))
+        return _joined(table.get(key, ""))
     for path, section in (
         ("pytest.ini", "pytest"),
         ("tox.ini", "pytest"),
         ("setup.cfg", "tool:pytest"),
     ):
         if path == "pytest.ini" and path in tree.files:
-            return _ini_addopts(tree.manifest(path), section) or ""
-        options = _ini_addopts(tree.manifest(path), section)
-        if options is not None:
-            return options
-    return "" if "conftest.py" in tree.files else None
+            return _ini_value(tree.manifest(path), section, key) or ""
+        value = _ini_value(tree.manifest(path), section, key)
+        if value is not None:
+            return value
+    return None
 
 
-def _ini_addopts(data: bytes, section: str) -> str | None:
-    """The `addopts` of one section, "" where it has none, None without the section."""
+def pytest_settings_in(files: Mapping[str, Entry], read: Callable[[str], bytes]) -> bool:
+    """Whether a file of this folder, whose paths `files` has from there, configures pytest."""
+    return _pytest_settings(_Tree(files, read), "addopts") is not None
+
+
+def pytest_testpaths(files: Mapping[str, Entry], read: Callable[[str], bytes]) -> tuple[str, ...]:
+    """The folders and globs that pytest is told to look into, () where it looks everywhere."""
+    return tuple((_pytest_setting(_Tree(files, read), "testpaths") or "").split())
+
+
+def _ini_value(data: bytes, section: str, key: str) -> str | None:
+    """A key's text in one section, "" where it has none, None without the section."""
     text = data.decode("utf-8", "replace")
     parts = re.split(r"^\[([^\]\n]+)\][ \t]*$", text, flags=re.MULTILINE)
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
         if name.strip() == section:
-            match = re.search(r"^addopts[ \t]*=(.*(?:\n[ \t]+.*)*)", body, flags=re.MULTILINE)
+            match = re.search(rf"^{key}[ \t]*=(.*(?:\n[ \t]+.*)*)", body, flags=re.MULTILINE)
             return match[1] if match else ""
     return None
 
@@ -132,7 +155,7 @@ def _npm(tree: _Tree) -> _Found | None:
         return None
     return (
         Check("npm test", ("npm", "test", "--silent"), {"CI": "true"}),
-        ("No check is configured; `package.json` has a test script, so `npm test` is the check.",),
+        ("`package.json` has a test script",),
     )
 
 
@@ -141,7 +164,7 @@ def _go(tree: _Tree) -> _Found | None:
         return None
     return (
         Check("go test", ("go", "test", "./..."), {"GOFLAGS": "-mod=mod", "GOPROXY": "off"}),
-        ("No check is configured; there is a `go.mod`, so `go test ./...` is the check.",),
+        ("there is a `go.mod`",),
     )
 
 
@@ -150,7 +173,7 @@ def _cargo(tree: _Tree) -> _Found | None:
         return None
     return (
         Check("cargo test", ("cargo", "test", "--offline")),
-        ("No check is configured; there is a `Cargo.toml`, so `cargo test` is the check.",),
+        ("there is a `Cargo.toml`",),
     )
 
 
@@ -182,8 +205,7 @@ def _php(tree: _Tree) -> _Found | None:
 
 
 def _by(name: str, argv: tuple[str, ...], manifest: str) -> _Found:
-    said = f"No check is configured; there is a `{manifest}`, so `{' '.join(argv)}` is the check."
-    return Check(name, argv), (said,)
+    return Check(name, argv), (f"there is a `{manifest}`",)
 
 
 def _make(tree: _Tree) -> _Found | None:
@@ -192,13 +214,8 @@ def _make(tree: _Tree) -> _Found | None:
             targets = {match.decode() for match in _MAKE_TARGET.findall(tree.manifest(path))}
             for target in ("test", "check"):
                 if target in targets:
-                    return (
-                        Check(f"make {target}", ("make", target)),
-                        (
-                            f"No check is configured; `{path}` has a target `{target}`, so "
-                            f"`make {target}` is the check.",
-                        ),
-                    )
+                    made = Check(f"make {target}", ("make", target))
+                    return made, (f"`{path}` has a target `{target}`",)
     return None
 
 

@@ -6,9 +6,9 @@ from app.domain.commits import LISTED, lines
 from app.domain.errors import HaltRecord, Reason
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
+from app.domain.on_pull import unlabelled
 from app.domain.report_facts import FIRST_ROWS, LADDER, Facts, Sizes
 from app.domain.report_parts import RESULTS, SIGNS, check_table, names, short
-from app.domain.report_verify import unlabelled
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State
 from app.domain.told import mention

@@ -134,7 +134,11 @@ def check_table(run: Run, sizes: Sizes, most: int) -> str:
 
 def _row(name: str, before: CheckResult | None, sizes: Sizes) -> tuple[str, str]:
     shown = code(name, min(60, sizes.line))
-    return shown, f"{SIGNS[before.standing]} · {outcome(before)}" if before else "not run"
+    if before is None:
+        return shown, "not run"
+    unusable = before.standing is Standing.UNAVAILABLE  # why is asked there, not of the change
+    sign = standing(before) if unusable else SIGNS[before.standing]
+    return shown, f"{sign} · {outcome(before)}"
 
 
 def _between(name: str, earlier: Sequence[Attempt]) -> tuple[str, ...]:

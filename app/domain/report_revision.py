@@ -8,6 +8,7 @@ from dataclasses import replace
 from app.domain.ci_repair import is_repair
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
+from app.domain.on_pull import unlabelled
 from app.domain.report_facts import FIRST_IDS, LADDER, Facts, Sizes
 from app.domain.report_parts import (
     RESULTS,
@@ -17,7 +18,6 @@ from app.domain.report_parts import (
     short,
     spent,
 )
-from app.domain.report_verify import unlabelled
 from app.domain.revision import OWN_CI, Revision, Thread
 from app.domain.run import Run
 from app.domain.since import Since

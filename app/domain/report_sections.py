@@ -11,6 +11,7 @@ from app.domain.check import Standing
 from app.domain.ci import Ci
 from app.domain.evidence import Finding
 from app.domain.markdown import bullets, code, cut, details, fence, inline, tail
+from app.domain.on_pull import unlabelled
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, Facts, Sizes
 from app.domain.report_findings import (
     MARKS,
@@ -35,7 +36,7 @@ from app.domain.report_parts import (
 from app.domain.report_results import each_run, failures
 from app.domain.report_signed import key_of_line
 from app.domain.run import Attempt, Run
-from app.domain.state import JUDGING
+from app.domain.state import JUDGING, Kind
 
 
 def points(run: Run, facts: Facts, sizes: Sizes, *, above: bool = True) -> list[str]:
@@ -213,8 +214,11 @@ def onward(run: Run) -> str:
         f"For another attempt close this pull request, sharpen issue #{run.issue} and put the "
         "label `agent:fix` on it again.",
     ]
-    if run.halt is not None and run.halt.next_step:
-        lines.insert(0, inline(run.halt.next_step))
+    step = run.halt.next_step if run.halt is not None else ""
+    if run.kind is not Kind.FIX:  # it was begun here, not by the label
+        step = unlabelled(step)
+    if step:
+        lines.insert(0, inline(step))
     return bullets(lines, 9)
 
 

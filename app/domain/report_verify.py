@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from app.domain.errors import HaltRecord
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
+from app.domain.on_pull import unlabelled
 from app.domain.report_facts import FIRST_IDS, FIRST_ROWS, LADDER
 from app.domain.report_findings import (
     finding_lines,
@@ -121,9 +120,3 @@ def _stopped(halt: HaltRecord | None) -> list[str]:
 def _next(step: str) -> str:
     kept = unlabelled(step)
     return f"{inline(kept, 1_500)} " if kept else ""
-
-
-def unlabelled(step: str) -> str:
-    """What a person can do, without the words about labels: for runs that a comment asked for."""
-    kept = [one for one in re.split(r"(?<=[.:;])\s+", step) if "label" not in one.casefold()]
-    return " ".join(kept)

@@ -46,7 +46,8 @@ class Thread:
     """One comment that asks for something. `id` (`t1`, …) is its name for the model and in reports,
     `comment` the inline comment under which the reply goes, 0 where there is no such thread;
     `path` and the lines `start` to `line` (0: not on lines) are where it stands; one that is `wide`
-    stands on no file, and is about the whole pull request."""
+    stands on no file, and is about the whole pull request. `hidden` counts the characters that
+    were removed from it, since nobody sees them."""
 
     id: str
     text: str
@@ -57,6 +58,7 @@ class Thread:
     line: int = 0
     start: int = 0
     wide: bool = False
+    hidden: int = 0
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from app.domain.hints import Hint
 from app.domain.plan import Plan, most_files
 from app.domain.revision import Outcome
 from app.domain.state import Kind, Signal, State, move
+from app.domain.untested import Untested
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Snapshot:
     hints: tuple[Hint, ...] = ()
     head_tree: str = ""  # of a revision: the tree of `head`, where its edits begin; "" else
     head: str = ""
+    untested: tuple[Untested, ...] = ()  # folders with tests that no recognised check runs
 
     @property
     def start(self) -> str:

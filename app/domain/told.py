@@ -136,9 +136,9 @@ def _run(run: Run, now_ms: int) -> str:
     return f"{what}. {spent(run.spend, run.limits)}"
 
 
-def capped(person: Person, scope: str, limit: int) -> str:
+def capped(person: Person, scope: str, limit: int, *, on_pull: bool = False) -> str:
     whose = {
-        "issue": "this issue has",
+        "issue": "this pull request, with its issue, has" if on_pull else "this issue has",
         "user": "you have",
         "repository": "this repository has",
         "installation": "this installation has",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.domain.check import Check, CheckResult, Standing
+from app.domain.untested import ONCE, Untested, touched
 from app.domain.witness import RedGreen, Sighted
 
 RED_GREEN = "Red to green (the change's tests over the base's sources)"
@@ -20,6 +21,17 @@ def base_tests(restored: Sequence[CheckResult] | None) -> tuple[str, ...]:
     if restored is not None:
         return ()
     return (f"{BASE_TESTS}: not run, the change touches none of them and none of their settings.",)
+
+
+def folders(
+    found: Sequence[Untested], paths: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Sentences about folders with tests that no check runs: of those that a change of these paths
+    is in, and of the others."""
+    near = touched(found, paths)
+    far = tuple(one.said for one in found if one not in near)
+    shown = tuple(one.said for one in near)
+    return ((*shown, ONCE) if shown else ()), ((*far, ONCE) if far and not shown else far)
 
 
 def neither(why: str) -> tuple[str, ...]:

@@ -49,7 +49,9 @@ class Witness:
     the difference does not show a reviewer, `secrets` those about what looks like a secret in
     somebody else's change (of ours nothing is published then). `sentinels` is () where none
     were run; `flaky` are tests whose two runs on the candidate differ. `unrun` are sentences about
-    what could have been run beside the checks and was not, each with its reason.
+    what could have been run beside the checks and was not, each with its reason; `untested` those
+    about folders that the change is in and whose tests no check runs; `hidden` those about what was
+    removed from the request.
     """
 
     touched: tuple[str, ...] = ()
@@ -62,6 +64,8 @@ class Witness:
     red: RedGreen | None = None
     criteria: tuple[Criterion, ...] = ()
     unrun: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 NOTHING = Witness()
@@ -105,6 +109,10 @@ def looks(witness: Witness, support: Support) -> tuple[Finding, ...]:
         for one in witness.sentinels
         if one.standing is Holds.UNKNOWN
     ]
+    if witness.hidden:
+        found.append(Finding(claims.HIDDEN, Holds.UNKNOWN, _cut(witness.hidden)))
+    if witness.untested:
+        found.append(Finding(claims.UNTESTED, Holds.UNKNOWN, _cut(witness.untested)))
     if witness.strange:
         claim = "Look at: what is easily overlooked"
         found.append(Finding(claim, Holds.UNKNOWN, _cut(witness.strange)))

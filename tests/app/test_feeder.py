@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable
 
 import pytest
 from redis import Redis
@@ -20,16 +18,10 @@ from app.main import Receiver
 from app.webhook import Webhook
 from tests.app.receiver import SECRET, post, serving
 from tests.app.test_webhook import GOOD, KEY
+from tests.patience import until
 from tests.redis_server import Server
 from tests.worker.store.samples import an_event
 from worker.store.ledger import Ledger
-
-
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends, "it did not come about in time"
-        time.sleep(0.01)
 
 
 def jobs(redis: Redis) -> list[Job]:

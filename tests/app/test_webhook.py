@@ -17,9 +17,10 @@ import pytest
 from redis import Redis
 
 from app import webhook
-from app.domain import scripts
 from app.domain.event import Event
 from app.domain.record import EVENTS_OPEN, INBOX, SCHEMA
+from app.domain.scripts.events import RECEIVE
+from app.domain.scripts.pieces import digest
 from app.inbox import Inbox, client
 from app.main import PATH, Receiver
 from app.webhook import Webhook
@@ -403,7 +404,7 @@ def test_a_full_redis_is_503_and_nothing_is_half_written(port: int, redis: Redis
 def test_scripts_are_loaded_again_where_they_were_forgotten(port: int, redis: Redis) -> None:
     redis.script_flush()
     assert post(port, GOOD)[0] == 202
-    assert redis.script_exists(scripts.digest(scripts.RECEIVE)) == [True]
+    assert redis.script_exists(digest(RECEIVE)) == [True]
 
 
 @pytest.mark.parametrize(("name", "value"), [("appendfsync", "no"), ("appendonly", "no")])

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from app.domain.check import Outcome, Standing
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.report import check_output, pull_body, remarks
 from app.domain.run import Attempt
 from app.domain.state import State

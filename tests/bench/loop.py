@@ -21,7 +21,7 @@ import anthropic
 
 from app.domain.budget import Limits
 from app.domain.event import Event, EventKind
-from app.domain.ports import Hold
+from app.domain.ports.hold import Hold
 from app.domain.run import Run
 from app.domain.state import State
 from tests.redis_server import redis_server

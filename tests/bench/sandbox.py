@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 
 from app.domain.errors import Stop
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.worker.sandbox.running import EMPTY, Service, job, look, service, tar_of
 
 ROUNDS = 9

@@ -30,7 +30,7 @@ from tests.stack import free_port
 from worker.desk import role as desk
 from worker.runner import wiring as runner
 from worker.runner.repository import mirror
-from worker.settings import Door
+from worker.settings.door import Door
 
 WHOLE, QUICK = 1_000, 50
 RECEIVERS, DESKS, RUNNERS = 3, 2, 2

@@ -26,7 +26,8 @@ import msgspec
 import uvicorn
 from redis.asyncio import Redis
 
-from app.domain import record, scripts
+from app.domain import record
+from app.domain.scripts.events import RECEIVE
 from app.main import PATH, build
 from app.settings import Secret, Settings
 from tests.redis_server import Server, redis_server
@@ -202,7 +203,7 @@ class Bare:
             words: list[Any] = [2, record.INBOX, record.EVENTS_OPEN, 1, record.event_key("")]
             for _, key, data in batch:
                 words += (key, data)
-            await self.redis.eval(scripts.RECEIVE, *words)
+            await self.redis.eval(RECEIVE, *words)
             for done, _, _ in batch:
                 done.set_result(None)
         self.busy = False

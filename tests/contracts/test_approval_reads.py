@@ -11,15 +11,9 @@ import pytest
 from app.domain.errors import Missing
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import (
-    ApprovalReader,
-    CiReader,
-    FailedReport,
-    FileWrite,
-    GitHubWriter,
-    Report,
-    Vote,
-)
+from app.domain.ports.approval import ApprovalReader, Vote
+from app.domain.ports.ci import CiReader, FailedReport, Report
+from app.domain.ports.writer import FileWrite, GitHubWriter
 from app.domain.run import Run
 from tests.contracts.test_github import the_run
 from tests.fakes.github import FakeGitHub, Files, tree_id

@@ -11,7 +11,9 @@ import pytest
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import FileWrite, GitHubReader, GitHubWriter, InlineView, ReviewView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import InlineView, ReviewView
+from app.domain.ports.writer import FileWrite, GitHubWriter
 from app.domain.run import Run
 from app.domain.state import Kind
 from tests.fakes.github import FakeComment, FakeGitHub, Files, object_id, tree_id

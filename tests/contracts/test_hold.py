@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from app.domain.errors import Fenced, Halt, Missing, Reason, Refused
-from app.domain.ports import Hold
+from app.domain.ports.hold import Hold
 from app.domain.record import BLOB_CAP, Kept
 from tests.fakes.hold import FakeHold
 from tests.worker.store.samples import opened

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.domain.errors import Halt, Reason, Refused, Unavailable
-from app.domain.ports import Model, Request
+from app.domain.ports.model import Model, Request
 from tests.fakes.model import ScriptedModel, reply
 from tests.standins.anthropic import AnthropicStandin
 from worker.runner.model.client import AnthropicModel

@@ -14,7 +14,7 @@ import pytest
 
 from app.domain.edit import EXECUTABLE, FILE, LINK, Change, Delta
 from app.domain.errors import IntegrityError, Missing, Refused
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from tests.fakes.objects import File, MemoryObjects
 from tests.standins.github import GitHubStandin
 from tests.standins.github_world import REPO, acme

@@ -9,7 +9,7 @@ import pytest
 
 from app.domain.check import Check, Outcome
 from app.domain.errors import Missing, Refused
-from app.domain.ports import Job, Sandbox
+from app.domain.ports.sandbox import Job, Sandbox
 from tests.fakes.sandbox import FakeSandbox, ended
 from tests.worker.sandbox.running import Service, job, look, running, sh, tar_of
 
@@ -110,7 +110,8 @@ def test_the_tree_is_there_and_the_report_comes_out(case: Case) -> None:
     assert certify(case, sh("cat greeting.txt")).stdout == b"hello"
     found = certify(case, case.report("claim"))
     assert (found.exit_code, found.report) == (0, b"claim")
-    assert certify(case, sh("exit 0", report="r.xml")).report is None
+    missing = certify(case, sh("exit 0", report="r.xml"))
+    assert (missing.report, missing.unread, found.unread) == (None, "missing", "")
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc", "a//b", "a/../b"])

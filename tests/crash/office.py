@@ -35,7 +35,9 @@ from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
 from worker.runner.repository import mirror
 from worker.runner.wiring import Runner
-from worker.settings import DeskSettings, RunnerSettings, Secret
+from worker.settings.desk import DeskSettings
+from worker.settings.door import Secret
+from worker.settings.runner import RunnerSettings
 from worker.store import connect as connecting
 from worker.store.connect import connect
 from worker.store.ledger import Ledger

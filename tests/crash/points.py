@@ -15,9 +15,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from app.domain import record, scripts
+from app.domain.scripts.pieces import digest
 from app.domain.state import Role
 from worker.carry import Carrier
 from worker.desk.approval import ApprovalDesk
@@ -48,9 +51,12 @@ _WRITES = {
     "SADD",
 }
 _SCRIPTS = {
-    lua: name for name, lua in vars(scripts).items() if name.isupper() and isinstance(lua, str)
+    lua: name
+    for module in iter_modules(scripts.__path__, f"{scripts.__name__}.")
+    for name, lua in vars(import_module(module.name)).items()
+    if name.isupper() and isinstance(lua, str)
 }
-_BY_DIGEST = {scripts.digest(lua): name for lua, name in _SCRIPTS.items()}
+_BY_DIGEST = {digest(lua): name for lua, name in _SCRIPTS.items()}
 _KEYS = {
     record.tokens_key(): "token",
     "pw:request": "request",

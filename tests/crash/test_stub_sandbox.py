@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.domain.errors import Missing, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.crash.stub_sandbox import StubSandbox
 from worker.runner.boxes import SandboxClient, never
 

@@ -16,26 +16,19 @@ from app.domain.contributors import PullCommit
 from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import (
-    ApprovalReader,
-    CheckView,
-    CiReader,
+from app.domain.ports.approval import ApprovalReader, CheckView, Compared, Vote, WeighedCommit
+from app.domain.ports.ci import CiReader, FailedReport, Report
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import (
     CommentView,
     CommitView,
-    Compared,
-    FailedReport,
-    FileWrite,
-    GitHubReader,
-    GitHubWriter,
     InlineView,
     IssueView,
     PullAct,
     PullView,
-    Report,
     ReviewView,
-    Vote,
-    WeighedCommit,
 )
+from app.domain.ports.writer import FileWrite, GitHubWriter
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain.budget import Usage
-from app.domain.ports import Reply, Request
+from app.domain.ports.model import Reply, Request
 
 Block = dict[str, Any]
 Made = Reply | Callable[[Request], Reply]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.check import Outcome
 from app.domain.errors import Missing, Refused
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.setup import SetupOutcome, SetupPlan
 
 IMAGE = "sha256:" + "1" * 64
@@ -86,8 +86,11 @@ class FakeSandbox:
         self._known(image)
         return self.act("certify", run, job, files_of(tar), look)
 
-    def open(self, run: str, image: str, tar: bytes) -> FakeBox:
+    def open(
+        self, run: str, image: str, tar: bytes, look: Callable[[], None] = lambda: None
+    ) -> FakeBox:
         self._known(image)
+        look()
         box = FakeBox(self, run, files_of(tar))
         self.boxes.append(box)
         return box
@@ -105,7 +108,9 @@ class FakeSandbox:
         _plain(job.report)
         look()
         self.ran.append((kind, run, job, files))
-        return replace(self.acts(job, files), digest=job.digest())
+        found = self.acts(job, files)
+        unread = "missing" if job.report and found.report is None else ""
+        return replace(found, digest=job.digest(), unread=found.unread or unread)
 
     def _there(self) -> None:
         if self.away is not None:

@@ -14,7 +14,7 @@ from app.domain.errors import Reason, Waiting
 from app.domain.intake import criteria_of, listed_files
 from app.domain.permissions import EVENTS, registration
 from tests.shared_data import REPOSITORY
-from worker.settings import CAPS
+from worker.settings.desk import CAPS
 
 NAME = re.compile(r"\"((?:PATCHWARRANT|GITHUB|ANTHROPIC|DOCKER)_[A-Z_]+)\"")
 TEXTS = [
@@ -32,9 +32,13 @@ def text(name: str) -> str:
     return (REPOSITORY / name).read_text(encoding="utf-8")
 
 
+def _python(folder: str) -> list[str]:
+    return [str(p.relative_to(REPOSITORY)) for p in sorted((REPOSITORY / folder).glob("*.py"))]
+
+
 def settings_in_code() -> set[str]:
     found: set[str] = set()
-    for path in ("app/settings.py", "worker/settings.py", "worker/setup_settings.py"):
+    for path in ("app/settings.py", *_python("worker/settings")):
         for name in NAME.findall(text(path)):
             if not name.endswith("_") and name not in {"PATCHWARRANT_WEBHOOK_SECRET"}:
                 found.add(name)

@@ -14,7 +14,8 @@ import pytest
 from app.domain.branch import branch_name
 from app.domain.event import Person, Repository
 from app.domain.permissions import CALLS, Phase
-from app.domain.ports import FileWrite, Token
+from app.domain.ports.tokens import Token
+from app.domain.ports.writer import FileWrite
 from app.domain.report_annotations import Annotation
 from app.domain.run import Run
 from app.domain.state import Kind

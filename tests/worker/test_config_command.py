@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.config_values import CONFIG_PATH
 from worker.cli.config import main
 from worker.config_file import config_of
-from worker.settings import Door
+from worker.settings.door import Door
 
 WORKFLOW = """
 name: Copilot Setup Steps
@@ -103,6 +104,26 @@ def test_init_prints_what_is_recognised_and_never_overwrites(
     assert config("init", str(tmp_path), "--write") == 1
     assert config("check", str(tmp_path)) == 0
     assert "check: pytest" in capsys.readouterr().out
+
+
+def test_folders_with_tests_that_no_check_runs_are_shown_with_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "package.json").write_text('{"scripts": {"test": "vitest run"}}')
+    line = "{name: npm test in web, run: CI=true npm test --silent, workdir: web}"
+    assert config("check", str(tmp_path)) == 1
+    assert line in capsys.readouterr().out
+    assert config("init", str(tmp_path)) == 1
+    assert line in capsys.readouterr().out
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    assert config("init", str(tmp_path), "--write") == 0
+    assert "# `web/package.json` has a test script, which no check runs" in (
+        (tmp_path / CONFIG_PATH).read_text()
+    )
+    capsys.readouterr()
+    assert config("check", str(tmp_path)) == 0
+    assert line not in capsys.readouterr().out  # the file says what is checked
 
 
 def test_check_shows_set_up_and_names_what_is_wrong(

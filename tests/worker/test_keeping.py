@@ -12,12 +12,14 @@ from app.domain.errors import Stop, Unavailable
 from app.domain.state import Role, Signal
 from tests.worker.desk.made import contract
 from tests.worker.store.samples import an_event, opened
-from worker import keeping, settings
+from worker import keeping
 from worker.desk.role import ring_again
 from worker.queue import Bell
 from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
 from worker.runner.wiring import Runner
+from worker.settings.door import Door
+from worker.settings.runner import runner_settings
 from worker.store.ledger import Ledger
 from worker.store.rows import Wake
 
@@ -50,7 +52,7 @@ def test_a_large_run_is_rung_where_large_ones_wait_and_a_workers_of_others_hands
     keeping.rewake(Role.RUNNER, ledger, bell)
     assert (queued(redis, "runs"), queued(redis, "large")) == ([], [f"{run_id}-1"])
 
-    settled = settings.runner(settings.Door({"ANTHROPIC_API_KEY": "k"}))
+    settled = runner_settings(Door({"ANTHROPIC_API_KEY": "k"}))
     model, sandbox = AnthropicModel("k", "http://127.0.0.1:9"), SandboxClient("/nowhere.sock")
     runner = Runner(settled, ledger, bell, model, sandbox)
     runner.carry(run_id, large=False)
@@ -119,7 +121,7 @@ def test_what_a_worker_waits_for_goes_before_a_backlog(redis: Redis) -> None:
     bell = Bell(redis)
     for count in range(3):
         bell.ring(Role.DESK, "worker.jobs.event", "key", f"event-{count}")
-    held = settings.runner(settings.Door({"ANTHROPIC_API_KEY": "k"}))
+    held = runner_settings(Door({"ANTHROPIC_API_KEY": "k"}))
     model, sandbox = AnthropicModel("k", "http://127.0.0.1:9"), SandboxClient("/nowhere.sock")
     Runner(held, Ledger(redis), bell, model, sandbox)._ring_desk("a-request")
     assert queued(redis, "desk") == ["token-a-request", "event-0", "event-1", "event-2"]

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from redis import Redis
 from app.domain.errors import Reason
 from app.domain.run import Run
 from app.domain.state import Role, State
+from tests.patience import until
 from tests.redis_server import Server, redis_server
 from tests.shared_data import REPOSITORY
 from tests.worker.store.samples import opened
@@ -60,13 +60,6 @@ listen(Role.RUNNER, partial(connect, url))
 def server() -> Iterator[Server]:
     with redis_server() as running:
         yield running
-
-
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    ends = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < ends, "not in time"
-        time.sleep(0.05)
 
 
 def crashes(ledger: Ledger, run_id: str) -> int:

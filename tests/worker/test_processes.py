@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.patience import until
 from tests.shared_data import REPOSITORY
 from tests.stack import descendants
 from worker.processes import die_with_parent
@@ -48,13 +48,6 @@ def supervisor(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 def starts(folder: Path) -> int:
     path = folder / "starts"
     return len(path.read_text()) if path.exists() else 0
-
-
-def until(true: Callable[[], bool], seconds: float = 20) -> None:
-    ends = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < ends, "not in time"
-        time.sleep(0.02)
 
 
 def alive(pid: int) -> bool:

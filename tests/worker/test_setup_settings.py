@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from worker.settings import Door, SettingsError, sandbox
+from worker.settings.door import Door, SettingsError
+from worker.settings.sandbox import sandbox_settings
 
 
 def test_nothing_set_is_a_set_up_with_the_usual_registries_alone() -> None:
-    read = sandbox(Door({})).setup
+    read = sandbox_settings(Door({})).setup
     assert (read.on, read.hosts, read.certificates, read.shared) == (True, (), b"", False)
 
 
 def test_hosts_mirrors_and_certificates_are_read(tmp_path: Path) -> None:
     bundle = tmp_path / "ca.pem"
     bundle.write_text("-----BEGIN CERTIFICATE-----\n")
-    read = sandbox(
+    read = sandbox_settings(
         Door(
             {
                 "PATCHWARRANT_SETUP": "no",
@@ -46,6 +47,6 @@ def test_what_is_wrong_is_named_together(tmp_path: Path) -> None:
         }
     )
     with pytest.raises(SettingsError) as wrong:
-        sandbox(door)
+        sandbox_settings(door)
     for name in ("CERTIFICATES", "ENV", "SECONDS"):
         assert f"PATCHWARRANT_SETUP_{name}" in str(wrong.value)

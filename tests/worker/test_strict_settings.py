@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from worker.settings import Door, SettingsError, runner, sandbox
+from worker.settings.door import Door, SettingsError
+from worker.settings.runner import runner_settings
+from worker.settings.sandbox import sandbox_settings
 
 FLAGS = ("PATCHWARRANT_SANDBOX_STRICT", "PATCHWARRANT_SETUP", "PATCHWARRANT_SETUP_SHARED")
 
@@ -13,12 +15,12 @@ FLAGS = ("PATCHWARRANT_SANDBOX_STRICT", "PATCHWARRANT_SETUP", "PATCHWARRANT_SETU
 @pytest.mark.parametrize("value", ["on", "Yes", "maybe", "flase", "perhaps", "y", "off", "2"])
 def test_a_choice_that_is_neither_yes_nor_no_is_named(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"{name}: yes or no is wanted, not '{value}'"):
-        sandbox(Door({name: value}))
+        sandbox_settings(Door({name: value}))
 
 
 def test_yes_and_no_are_read() -> None:
     for value, wanted in (("yes", True), ("1", True), ("true", True), ("no", False), ("0", False)):
-        read = sandbox(Door(dict.fromkeys(FLAGS, value)))
+        read = sandbox_settings(Door(dict.fromkeys(FLAGS, value)))
         assert (read.strict, read.setup.on, read.setup.shared) == (wanted, wanted, wanted)
 
 
@@ -43,12 +45,12 @@ def test_yes_and_no_are_read() -> None:
 )
 def test_a_number_out_of_its_range_is_named(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"{name}: a (whole )?number from"):
-        sandbox(Door({name: value}))
+        sandbox_settings(Door({name: value}))
 
 
 def test_a_socket_path_that_the_kernel_would_not_take_is_named_by_both_sides() -> None:
     path = f"/run/{'x' * 120}/s.sock"
-    for role in (sandbox, runner):
+    for role in (sandbox_settings, runner_settings):
         with pytest.raises(
             SettingsError, match="PATCHWARRANT_SANDBOX: a socket's path has at most"
         ):
@@ -56,5 +58,5 @@ def test_a_socket_path_that_the_kernel_would_not_take_is_named_by_both_sides() -
 
 
 def test_the_networks_of_set_ups_are_read() -> None:
-    read = sandbox(Door({"PATCHWARRANT_SETUP_NETWORKS": "10.0.0.0/8, fd00::/8"})).setup
+    read = sandbox_settings(Door({"PATCHWARRANT_SETUP_NETWORKS": "10.0.0.0/8, fd00::/8"})).setup
     assert read.networks == ("10.0.0.0/8", "fd00::/8")

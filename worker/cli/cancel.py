@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from worker import settings
 from worker.cli import opened
+from worker.settings.door import Door
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: patchwarrant cancel RUN   (`patchwarrant status` lists the runs)")
         return 2

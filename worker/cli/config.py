@@ -17,12 +17,14 @@ import yaml
 from app.domain.config_values import CONFIG_PATH, ConfigError
 from app.domain.ecosystems import plan_setup
 from app.domain.edit import EXECUTABLE, FILE, Entry
-from app.domain.recognise import nothing_recognised, recognise
+from app.domain.recognise import Recognised, nothing_recognised, recognise
 from app.domain.repo_config import RepoConfig
 from app.domain.setup import SetupError
+from app.domain.text import named
+from app.domain.untested import untested
 from worker.cli.imported import setup_of
 from worker.config_file import config_of, placed
-from worker.settings import Door
+from worker.settings.door import Door
 
 USAGE = """usage: patchwarrant config check [FOLDER]
        patchwarrant config init [FOLDER] [--write]
@@ -93,12 +95,20 @@ def entries_of(folder: Path) -> list[Entry]:
     return found
 
 
+def beside(folder: Path, entries: list[Entry], found: Recognised) -> list[str]:
+    """Sentences about folders with tests that no recognised check runs."""
+    missed = untested(entries, lambda one: (folder / one).read_bytes(), found.checks)
+    return [named(one.said) for one in missed]
+
+
 def _check(folder: Path) -> int:
     path = folder / CONFIG_PATH
     entries = entries_of(folder)
     config = config_of(path.read_bytes()) if path.exists() else RepoConfig()
     print(f"{CONFIG_PATH}: {'read, nothing is wrong with it' if path.exists() else 'not there'}")
     found = recognise(entries, lambda one: (folder / one).read_bytes())
+    for one in () if config.checks else beside(folder, entries, found):
+        print(f"not run: {one}")
     for name in [c.name for c in config.checks] or [c.name for c in found.checks]:
         print(f"check: {name}{'' if config.checks else ' (recognised)'}")
     if not config.checks and not found.checks:
@@ -124,9 +134,11 @@ def _check(folder: Path) -> int:
 
 
 def _init(folder: Path, write: bool) -> int:
-    found = recognise(entries_of(folder), lambda one: (folder / one).read_bytes())
+    entries = entries_of(folder)
+    found = recognise(entries, lambda one: (folder / one).read_bytes())
+    aside = beside(folder, entries, found)
     if not found.checks:
-        print(nothing_recognised())
+        print("\n".join((nothing_recognised(), *aside)))
         return 1
     checks: list[dict[str, Any]] = []
     for check in found.checks:
@@ -140,7 +152,7 @@ def _init(folder: Path, write: bool) -> int:
             if value:
                 told[key] = value
         checks.append(told)
-    text = "".join(f"# {said}\n" for said in found.assumed)
+    text = "".join(f"# {said}\n" for said in (*found.assumed, *aside))
     text += written({"version": 1, "checks": checks})
     config_of(text.encode())
     if not write:

@@ -8,15 +8,15 @@ from pathlib import Path
 from app.domain import chain
 from app.domain.errors import IntegrityError, Missing
 from app.domain.report_facts import kept_facts
-from worker import settings
 from worker.attest import bundle
 from worker.attest.bundle import Bundle, NotABundle
 from worker.cli import opened
 from worker.page import page
+from worker.settings.door import Door
 from worker.store.ledger import Ledger
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 written, 1 there is none or the journal is not what was signed, 2 wrong words or
     a file that could not be written."""
     asked = _parser().parse_args(arguments)

@@ -6,10 +6,10 @@ import argparse
 import os
 from pathlib import Path
 
-from worker import settings
 from worker.attest.keys import line_of
 from worker.attest.signing import KeyUnusable, Signer
 from worker.attest.verify import public_key
+from worker.settings.door import Door
 from worker.store.sealing import new_secret
 
 EPILOG = """
@@ -30,7 +30,7 @@ examples
 Exit code: 0 done, 1 the file is of no use or cannot be made, 2 wrong words."""
 
 
-def main(_door: settings.Door, arguments: list[str]) -> int:
+def main(_door: Door, arguments: list[str]) -> int:
     """Exit code: 0 done, 1 the file is of no use or cannot be made, 2 wrong words."""
     asked = _parser().parse_args(arguments)
     return _seal(asked.file) if asked.kind == "seal" else _signing(asked.file)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from worker import settings
+from worker.settings.door import Door
+from worker.settings.person import operator_settings
 from worker.store.connect import connect
 from worker.store.ledger import Ledger
 
 PATIENCE = 2.0  # seconds
 
 
-def ledger(door: settings.Door) -> Ledger:
+def ledger(door: Door) -> Ledger:
     """Raises `SettingsError`, or `Halt` for an address that is none."""
-    return Ledger(connect(settings.operator(door).redis_url), patience=PATIENCE)
+    return Ledger(connect(operator_settings(door).redis_url), patience=PATIENCE)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import getpass
 
-from worker import settings
 from worker.cli import opened
+from worker.settings.door import Door
 
 
-def main(door: settings.Door, _arguments: list[str]) -> int:
+def main(door: Door, _arguments: list[str]) -> int:
     opened.ledger(door).pause(getpass.getuser())
     print(
         "Paused: new requests are refused with that reason; runs at work or waiting go on "

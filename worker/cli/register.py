@@ -25,8 +25,9 @@ import httpx
 
 from app.domain import registration
 from app.domain.registration import Registered, Unusable
-from worker import settings
 from worker.cli.register_files import Places, kept, taken
+from worker.settings.door import Door
+from worker.settings.usual import API_URL, SERVER_URL
 
 CLIENT = httpx.Timeout(30.0, connect=10.0)
 HEADERS = {
@@ -53,7 +54,7 @@ class Asked:
     api_url: str
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 registered, 1 not, 2 wrong words or settings."""
     asked = _asked(door, arguments)
     if isinstance(asked, str):
@@ -206,7 +207,7 @@ def _plain(text: str) -> str:
 
 def _more(asked: Asked) -> dict[str, str]:
     """Settings besides the App's own that follow from what was asked."""
-    own = asked.server_url == settings.SERVER_URL
+    own = asked.server_url == SERVER_URL
     more = {} if own else {"GITHUB_SERVER_URL": asked.server_url, "GITHUB_API_URL": asked.api_url}
     return more | ({"PATCHWARRANT_INTAKE": "poll"} if asked.poll else {})
 
@@ -230,11 +231,11 @@ def _page(asked: Asked, made: Registered) -> str:
     return registration.settings_page(asked.server_url, asked.organisation, made.slug)
 
 
-def _asked(door: settings.Door, arguments: Sequence[str]) -> Asked | str:
+def _asked(door: Door, arguments: Sequence[str]) -> Asked | str:
     """What to do, or why the words do not fit."""
     given = _parser().parse_args(arguments)
-    server = door.url("GITHUB_SERVER_URL", settings.SERVER_URL)
-    usual = settings.API_URL if server == settings.SERVER_URL else f"{server}/api/v3"
+    server = door.url("GITHUB_SERVER_URL", SERVER_URL)
+    usual = API_URL if server == SERVER_URL else f"{server}/api/v3"
     api = door.url("GITHUB_API_URL", usual)
     door.close()
     if bool(given.url) == bool(given.poll):

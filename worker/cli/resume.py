@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from worker import settings
 from worker.cli import opened
+from worker.settings.door import Door
 from worker.store.epoch import accept
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     odd = [word for word in arguments if word != "--new-ledger"]
     if odd:  # a mistyped word must not end a pause
         sys.stderr.write(

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from app.domain.run import Run
-from worker import settings
 from worker.cli import opened
+from worker.settings.door import Door
 
 
-def main(door: settings.Door, _arguments: list[str]) -> int:
+def main(door: Door, _arguments: list[str]) -> int:
     ledger = opened.ledger(door)
     table = Table("run", "issue", "state", "waits or ended", "spent", "pull request", box=None)
     for run in ledger.runs(30):

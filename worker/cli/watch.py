@@ -10,14 +10,14 @@ from rich.markup import escape
 
 from app.domain.record import JournalEntry, Kept
 from app.domain.state import ENDS
-from worker import settings
 from worker.cli import opened
+from worker.settings.door import Door
 from worker.store.ledger import Ledger
 
 SHOWN = 400  # characters of a refused call's answer
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     ledger = opened.ledger(door)
     console = Console()
     run = arguments[0] if arguments else next((run.id for run in ledger.runs(1)), "")

@@ -20,7 +20,8 @@ from app.domain.errors import Halt, Missing, Refused, Stop, Unavailable, Uncerta
 from app.domain.event import Event, EventKind
 from app.domain.merge_gate import CHECK as GATE
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, CheckView, PullAct, PullView
+from app.domain.ports.approval import ApprovalReader, CheckView
+from app.domain.ports.views import PullAct, PullView
 from app.domain.ready import Passed
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.repo_config import Approval, RepoConfig

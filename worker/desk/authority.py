@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.domain.errors import Halt, Reason, Refused
-from app.domain.ports import GitHubReader
+from app.domain.ports.reader import GitHubReader
 from app.domain.repo_config import Roles, reaches
 from app.domain.run import Run
 from app.domain.state import Kind

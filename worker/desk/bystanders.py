@@ -17,7 +17,8 @@ from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, PullView, WeighedCommit
+from app.domain.ports.approval import ApprovalReader, WeighedCommit
+from app.domain.ports.views import PullView
 from app.domain.record import ChangeRow
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import Run

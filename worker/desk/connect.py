@@ -7,7 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, CiReader, GitHubReader, GitHubWriter, PullAct
+from app.domain.ports.approval import ApprovalReader
+from app.domain.ports.ci import CiReader
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullAct
+from app.domain.ports.writer import GitHubWriter
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind
 from worker.desk.github.history import acts_of

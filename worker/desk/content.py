@@ -8,7 +8,8 @@ from app.domain.contract import Contract
 from app.domain.edit import Candidate
 from app.domain.errors import Halt, IntegrityError, Missing, Reason
 from app.domain.evidence import Result
-from app.domain.ports import FileWrite, GitHubReader
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.writer import FileWrite
 from app.domain.repo_config import OnStop
 from app.domain.run import Run
 from worker.desk.kit import DeskKit

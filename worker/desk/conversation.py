@@ -13,7 +13,7 @@ from app.domain.errors import Halt, Refused, Waiting
 from app.domain.event import Event, EventKind
 from app.domain.intake import request_of
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader
+from app.domain.ports.reader import GitHubReader
 from app.domain.repo_config import reaches
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State
@@ -226,9 +226,10 @@ def _retry(said: Said) -> str | None:
     event, desk = said.event, said.desk
     runs = runs_of(said.change, event, said.issue, desk) if said.issue else ()
     if not runs:
+        starts = Word.VERIFY if event.pull else Word.FIX
         said.reply(
             f"{told.mention(event.sender)}there is no run of mine here to do again; "
-            "`/agent fix` starts one."
+            f"`/agent {starts}` starts one."
         )
         return None
     if said.ours and said.change is not None and not said.change.open:
@@ -250,7 +251,7 @@ def _retry(said: Said) -> str | None:
         return None
     if opened.outcome in (Opening.NEW, Opening.KNOWN):
         return opened.run_id or None
-    _, text = note_of(opened)
+    _, text = note_of(opened, on_pull=event.pull)
     said.reply(f"{told.mention(event.sender)}{text}")
     return None
 

@@ -22,8 +22,8 @@ from app.domain.doctor_rules import examine
 from app.domain.errors import Fault, Halt
 from app.domain.event import Repository
 from app.domain.permissions import Phase, permissions
-from app.domain.ports import Token
-from worker import logs, settings
+from app.domain.ports.tokens import Token
+from worker import logs
 from worker.attest.keys import line_of
 from worker.attest.signing import KeyUnusable, Signer
 from worker.attest.verify import public_key
@@ -32,6 +32,9 @@ from worker.desk.github import sight
 from worker.desk.github.auth import App, KeyProblem, load_key
 from worker.desk.github.http import Client
 from worker.desk.pace import AlonePace
+from worker.settings.doctor import DoctorSettings, doctor_settings
+from worker.settings.door import Door
+from worker.settings.environment import clock
 
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,99})/([A-Za-z0-9._-]{1,100})")
 ALLOWED = "good, and allowed to read administration, contents and metadata there"
@@ -39,7 +42,7 @@ REFUSED = f"an administrator whose token is {ALLOWED}; the given one was refused
 MARKS = {Standing.HOLDS: "holds", Standing.FAILS: "FAILS", Standing.UNSEEN: "cannot be seen"}
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
     named = NAME.fullmatch(given.repository)
     if named is None or not named[2].strip("."):
@@ -47,7 +50,7 @@ def main(door: settings.Door, arguments: list[str]) -> int:
     admin = door.environment.get(given.token_env, "").strip() if given.token_env else ""
     if given.token_env and not admin:
         return _no(f"{given.token_env} is empty. Export a token there that can read settings.")
-    found = settings.doctor(door, needed=not admin)
+    found = doctor_settings(door, needed=not admin)
     logs.configure([found.app_key.value, admin])
     try:
         app = _app(found)
@@ -86,7 +89,7 @@ def unseen() -> Facts:
     )  # fmt: skip
 
 
-def around(app: App | None, found: settings.DoctorSettings, owner: str, name: str) -> Facts:
+def around(app: App | None, found: DoctorSettings, owner: str, name: str) -> Facts:
     """What the App itself knows about its place in one repository; the rest is unseen."""
     none = sight.unseen_by_app()
     installation = (
@@ -114,9 +117,7 @@ def around(app: App | None, found: settings.DoctorSettings, owner: str, name: st
     )
 
 
-def gathered(
-    app: App | None, found: settings.DoctorSettings, owner: str, name: str, admin: str
-) -> Facts:
+def gathered(app: App | None, found: DoctorSettings, owner: str, name: str, admin: str) -> Facts:
     """All facts about one repository, with what is at hand."""
     facts = around(app, found, owner, name)
     installation = facts.installation
@@ -186,11 +187,11 @@ def _client(token: Token, phase: Phase, api_url: str) -> Iterator[Client]:
         yield client
 
 
-def _app(found: settings.DoctorSettings) -> App | None:
+def _app(found: DoctorSettings) -> App | None:
     if not found.app_id or not found.app_key.value:
         return None
     key = load_key(found.app_key.value)
-    now = settings.clock
+    now = clock
     return App(found.app_id, key, found.api_url, now, time.monotonic, time.sleep)
 
 

@@ -14,7 +14,7 @@ from app.domain.edit import Candidate
 from app.domain.errors import IntegrityError, Missing, Refused
 from app.domain.evidence import Verdict
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter
+from app.domain.ports.writer import GitHubWriter
 from app.domain.run import Run
 from worker.desk.content import change_set
 from worker.desk.evidence import signed

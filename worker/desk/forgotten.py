@@ -9,7 +9,7 @@ from dataclasses import replace
 from app.domain.branch import BRANCH
 from app.domain.errors import Missing
 from app.domain.permissions import Phase
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.run import Run
 from worker.desk.kit import Write
 from worker.desk.notices import status_marker

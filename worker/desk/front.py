@@ -11,7 +11,8 @@ from app.domain import told
 from app.domain.errors import Halt, Missing, Refused, Waiting
 from app.domain.event import Event, Person
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.writer import GitHubWriter
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State
@@ -170,7 +171,9 @@ def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
     if desk.caps and full:
         hour = desk.now() // 3_600_000
         marker = f"<!-- patchwarrant:cap:{full}:{run.requester.id}:{hour} -->"
-        text = told.capped(event.sender, full, desk.caps.limits[full])
+        text = told.capped(
+            event.sender, full, desk.caps.limits[full], on_pull=said_on_pull(event, run)
+        )
         tell(desk, run, marker, f"{text} {told.NOT_LOOKED_AT}" if follows else text)
         desk.ledger.event_done(event.key, f"refused-cap:{full}")
         return None
@@ -178,6 +181,12 @@ def begin(event: Event, run: Run, desk: EventDesk) -> Opened | None:
     if desk.caps and opened.outcome in (Opening.ACTIVE, Opening.PULL, Opening.GONE):
         desk.caps.give_back(whose, event.key)
     return opened
+
+
+def said_on_pull(event: Event, run: Run) -> bool:
+    """Whether what is said about a run is said on a pull request: one that the event is about, or
+    that the run goes on with."""
+    return event.pull or run.kind in FOLLOWING or run.kind is Kind.REVISE
 
 
 def left_behind(run: Run, desk: EventDesk) -> Opened | None:
@@ -222,8 +231,11 @@ def _there(reader: GitHubReader, branch: str) -> bool:
     return True
 
 
-def note_of(opened: Opened) -> tuple[str, str]:
-    """(marker, text) of the one note; a second event of the same kind finds the first note."""
+def note_of(opened: Opened, *, on_pull: bool = False) -> tuple[str, str]:
+    """(marker, text) of the one note; a second event of the same kind finds the first note.
+    `on_pull`: it is said on a pull request, in words that fit there."""
+    if on_pull and opened.outcome in (Opening.PULL, Opening.FORGOTTEN):
+        return _on_open_pull(opened)
     if opened.outcome is Opening.PULL:
         return (
             f"<!-- patchwarrant:pull:{opened.change} -->",
@@ -240,10 +252,26 @@ def note_of(opened: Opened) -> tuple[str, str]:
         )
     waits = f" It is waiting ({opened.waiting.removeprefix('waiting-')})." if opened.waiting else ""
     waits += DO_NOW.get(opened.waiting, "")
+    where = "pull request" if on_pull else "issue"
     return (
         f"<!-- patchwarrant:active:{opened.run_id} -->",
-        f"A run for this issue is at work already (`{opened.run_id}`), so no "
+        f"A run for this {where} is at work already (`{opened.run_id}`), so no "
         f"second one is started.{waits}",
+    )
+
+
+def _on_open_pull(opened: Opened) -> tuple[str, str]:
+    """A new change is asked for where the one before is open: here, or on another number."""
+    lost = (
+        "This instance lost what it knew of it, so it cannot go on with it: its evidence stays, no "
+        "command changes it. "
+        if opened.outcome is Opening.FORGOTTEN
+        else "To have it changed, comment `/agent revise` and what you want there. "
+    )
+    return (
+        f"<!-- patchwarrant:pull:{opened.change} -->",
+        f"The pull request #{opened.pull} is open, so no new one is begun. {lost}For a new start "
+        f"close it and set the label `{FIX_LABEL}` on its issue again.",
     )
 
 

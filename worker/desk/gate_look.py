@@ -13,7 +13,8 @@ from app.domain.errors import Halt, Refused
 from app.domain.event import Event
 from app.domain.merge_gate import CHECK, Gate
 from app.domain.permissions import Phase
-from app.domain.ports import CheckView, CiReader
+from app.domain.ports.approval import CheckView
+from app.domain.ports.ci import CiReader
 from app.domain.run import Run
 from app.domain.two_looks import evidence_of
 from worker.desk.kit import Write

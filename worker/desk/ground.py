@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.domain import doctor
 from app.domain.errors import Halt, Missing, Reason, Refused
 from app.domain.event import Event
-from app.domain.ports import GitHubReader
+from app.domain.ports.reader import GitHubReader
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import Run

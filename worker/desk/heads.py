@@ -13,7 +13,7 @@ from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Refused
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.permissions import Phase
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.record import ChangeRow
 from app.domain.report import alike
 from app.domain.run import Publication, Run

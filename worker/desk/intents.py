@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.domain.errors import Exists, Uncertain
-from app.domain.ports import Hold
+from app.domain.ports.hold import Hold
 
 Record = dict[str, Any]
 

@@ -13,7 +13,9 @@ from app.domain.errors import Reason
 from app.domain.event import Event
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter, Hold
+from app.domain.ports.hold import Hold
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.writer import GitHubWriter
 from app.domain.record import JournalEntry
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run

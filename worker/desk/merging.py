@@ -3,16 +3,15 @@ or the head's own tree once more, without the words that hold the repository's w
 
 from __future__ import annotations
 
-import hashlib
-
 from app.domain import report_commit
 from app.domain.contract import Contract
 from app.domain.edit import Candidate
 from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
 from app.domain.permissions import Phase
-from app.domain.ports import FileWrite, GitHubWriter
+from app.domain.ports.writer import GitHubWriter
 from app.domain.run import Run
 from app.domain.state import Kind
+from worker.desk.content import change_set
 from worker.desk.evidence import signed
 from worker.desk.intents import Record, done, once
 from worker.desk.kit import DeskKit
@@ -62,13 +61,7 @@ def _committed(
         commit, verified = writer.commit(message, candidate.tree, contract.head)
         return {"commit": commit, "verified": verified}
     base = writer.commit_view(contract.base_commit).tree
-    files = []
-    for change in candidate.changes:
-        data = kit.hold.get(change.blob) if change.blob else None
-        if data is not None and hashlib.sha256(data).hexdigest() != change.blob:
-            raise IntegrityError(f"The artifact of {change.path!r} is not what it is named after.")
-        files.append(FileWrite(change.path, change.mode, data))
-    writer.tree(base, files, candidate.tree)
+    writer.tree(base, change_set(kit, candidate), candidate.tree)
     message = report_commit.update_message(run)
     commit, verified = writer.commit(message, candidate.tree, contract.head, contract.base_commit)
     return {"commit": commit, "verified": verified}

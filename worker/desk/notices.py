@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from app.domain import report
 from app.domain.errors import Refused
-from app.domain.ports import GitHubWriter, Hold
+from app.domain.ports.hold import Hold
+from app.domain.ports.writer import GitHubWriter
 from app.domain.record import Kept
 from app.domain.run import Run
 from worker.desk.intents import done

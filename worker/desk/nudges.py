@@ -10,7 +10,8 @@ from app.domain import cancelled, told
 from app.domain.branch import BRANCH
 from app.domain.errors import Halt, Missing, Refused
 from app.domain.event import Event
-from app.domain.ports import GitHubReader, PullView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullView
 from app.domain.record import ChangeRow
 from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, Kind, State
@@ -83,7 +84,10 @@ def _ended_by_now(event: Event, run: Run, reader: GitHubReader, desk: EventDesk)
     require_repository(reader, desk.owners)
     if run.kind in FOLLOWING:  # its pull request is what it is about
         view = reader.pull(run.publication.pull)
-        return "" if view.state == "open" else cancelled.pull_over(view.merged, "")
+        return "" if view.state == "open" else cancelled.pull_over(view.merged, "", run.kind)
+    if run.kind is Kind.VERIFY:  # and so is somebody's, which has no label of ours
+        view = reader.pull(run.issue)
+        return "" if view.state == "open" else cancelled.pull_over(view.merged, "", run.kind)
     issue = reader.issue(run.issue)
     if issue.state != "open":
         who = event.sender.login if event.told == "issues.closed" else ""
@@ -104,7 +108,7 @@ def _pull_closed(event: Event, desk: EventDesk) -> str:
     looks = [run for run in _concerned(event, desk) if run.kind is Kind.VERIFY]
     ended = [run.id for run in looks if _closed(run, desk)]
     for run_id in ended:
-        desk.ledger.cancel(run_id, cancelled.pull_over(False, event.sender.login))
+        desk.ledger.cancel(run_id, cancelled.pull_over(False, event.sender.login, Kind.VERIFY))
     if ended:
         return f"cancelled:{','.join(ended)}"
     if not BRANCH.fullmatch(event.branch):  # as signed: spares a look at everybody's pull requests
@@ -120,7 +124,9 @@ def _pull_closed(event: Event, desk: EventDesk) -> str:
     except (Refused, Halt) as unseen:
         return f"unreadable: {unseen}"[:200]
     if change.active:
-        over = cancelled.pull_over(view.merged, event.sender.login)
+        active = desk.ledger.run(change.active)
+        kind = active.kind if active is not None else Kind.REVISE
+        over = cancelled.pull_over(view.merged, event.sender.login, kind)
         desk.ledger.cancel(change.active, over)
     directive = told.skip_directive(said)
     if directive:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.domain import plan_approval, questions, report
 from app.domain.errors import Stop, Unavailable, Uncertain, Waiting
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter
+from app.domain.ports.writer import GitHubWriter
 from app.domain.record import JournalEntry
 from app.domain.run import Run
 from app.domain.state import ENDS, OWNER, Role, State

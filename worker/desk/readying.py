@@ -11,7 +11,8 @@ from app.domain.errors import Halt, Refused
 from app.domain.markdown import code, inline
 from app.domain.merge_gate import Gate
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter, PullAct, PullView
+from app.domain.ports.views import PullAct, PullView
+from app.domain.ports.writer import GitHubWriter
 from app.domain.ready import Asked, Done, Passed, Past, asked_of, asks, marks, remembered
 from app.domain.run import Run
 from worker.desk.kit import Write

@@ -14,7 +14,7 @@ from app.domain.errors import Fault
 from app.domain.record import JOB_EVENT, event_job
 from app.domain.run import Run
 from app.domain.state import Role, State
-from worker import jobs, logs, settings
+from worker import jobs, logs
 from worker.attest.signing import Signer
 from worker.desk.github.auth import KeyProblem, load_key
 from worker.desk.github.deliveries import Deliveries
@@ -30,6 +30,8 @@ from worker.desk.wiring import Desk, desk_of
 from worker.keeping import every, keep, lead
 from worker.processes import supervise
 from worker.queue import Bell, listen
+from worker.settings.desk import DeskSettings, desk_settings
+from worker.settings.door import Door
 from worker.store import retention
 from worker.store.connect import connect
 from worker.store.epoch import OtherLedger
@@ -42,9 +44,9 @@ SEARCHED = 200  # newest runs
 UNHANDLED_MS = 5_000  # how long an event may wait for its wake-up before the keeper rings
 
 
-def main(door: settings.Door, _arguments: list[str]) -> int:
+def main(door: Door, _arguments: list[str]) -> int:
     """`python -m worker desk`: admit, publish, explain until told to stop."""
-    held = settings.desk(door)
+    held = desk_settings(door)
     logs.configure([held.app_key.value, held.seal.value])
     for warning in door.warnings:
         sys.stderr.write(f"desk: warning: {warning}\n")
@@ -80,7 +82,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     return 0
 
 
-def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+def _work(held: DeskSettings, key: RSAPrivateKey) -> None:
     desk = desk_of(held, key)
     jobs.install(
         event=desk.event,
@@ -90,7 +92,7 @@ def _work(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     listen(Role.DESK, partial(connect, held.redis_url))
 
 
-def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+def _keep(held: DeskSettings, key: RSAPrivateKey) -> None:
     desk = desk_of(held, key)
 
     def unheard(ledger: Ledger, bell: Bell) -> None:
@@ -117,7 +119,7 @@ def _keep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     keep(Role.DESK, partial(connect, held.redis_url), epoch, unheard, leftovers, turns, tidy)
 
 
-def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+def _show(held: DeskSettings, key: RSAPrivateKey) -> None:
     """A process of its own, so that a slow GitHub never holds up the keeper's wake-ups. It hardly
     waits for a turn to write: another installation's run may have something to show."""
     desk = desk_of(held, key, HURRIED_MS)
@@ -138,7 +140,7 @@ def _show(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     lead(f"{Role.DESK}-progress", partial(connect, held.redis_url), shown)
 
 
-def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+def _sweep(held: DeskSettings, key: RSAPrivateKey) -> None:
     """A process of its own as well: looks for what GitHub could not deliver, unless its list is
     read anyway, and for labelled issues that nobody told of."""
     desk = desk_of(held, key)
@@ -172,7 +174,7 @@ def _sweep(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
     lead(f"{Role.DESK}-sweeper", partial(connect, held.redis_url), *passes)
 
 
-def _listen_in(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+def _listen_in(held: DeskSettings, key: RSAPrivateKey) -> None:
     """With `intake: poll` or `both`: deliveries are read from GitHub's own list every few
     seconds."""
     poll = _poll(desk_of(held, key))
@@ -197,7 +199,7 @@ def _poll(desk: Desk) -> Poll:
     )
 
 
-def _weigh(held: settings.DeskSettings, key: RSAPrivateKey) -> None:
+def _weigh(held: DeskSettings, key: RSAPrivateKey) -> None:
     """A process of its own: approvals that are due, and pull requests that nobody looks at yet."""
     approvals = desk_of(held, key).approvals()
     searched = [0]

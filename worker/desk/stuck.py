@@ -12,7 +12,7 @@ from app.domain.errors import Refused
 from app.domain.event import Repository
 from app.domain.overdue import Labelled
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter
+from app.domain.ports.writer import GitHubWriter
 from app.domain.run import Run
 from app.domain.state import ENDS, Kind
 from app.domain.triggers import GHOST

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from app.domain.ci_repair import TOLD as RED
 from app.domain.commands import Word, command_of
 from app.domain.event import Event, EventKind
-from app.domain.ports import GitHubReader, InlineView, ReviewView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import InlineView, ReviewView
 from app.domain.revision import OWN_CI, Thread
 from app.domain.text import clean
 
@@ -34,7 +35,8 @@ def threads_of(event: Event, talk: Talk) -> tuple[Thread, ...]:
     are commands themselves. Only comments of the person who gave the command count.
     """
     if event.told == RED:
-        return _kept([Thread("", clean(event.text)[0], OWN_CI, event.key, wide=True)])
+        text, hidden = clean(event.text)
+        return _kept([Thread("", text, OWN_CI, event.key, wide=True, hidden=hidden)])
     if event.kind is EventKind.COMMENT:
         return _kept([_general(event, wide=True)])
     number = event.key.rpartition(":")[2]
@@ -71,17 +73,20 @@ def _asks(text: str) -> bool:
 
 
 def _general(event: Event, *, wide: bool) -> Thread:
-    return Thread("", _words(event.text), event.sender.login, event.key, wide=wide)
+    text, hidden = _words(event.text)
+    return Thread("", text, event.sender.login, event.key, wide=wide, hidden=hidden)
 
 
 def _of_inline(event: Event, one: InlineView, talk: Talk) -> Thread:
-    text = _words(event.text if one.id == event.comment else one.body)
+    text, hidden = _words(event.text if one.id == event.comment else one.body)
     author = one.author.login
     if not text and one.root != one.id:  # `/agent revise` alone, under somebody's comment: adopted
         root = next((each for each in talk.inline if each.id == one.root), None)
         if root is not None:
-            text, author = _words(root.body), f"{root.author.login}, adopted by {author}"
-    return Thread("", text, author, event.key, one.root, one.path, one.line, one.start)
+            text, more = _words(root.body)
+            author, hidden = f"{root.author.login}, adopted by {author}", hidden + more
+    place = one.root, one.path, one.line, one.start
+    return Thread("", text, author, event.key, *place, hidden=hidden)
 
 
 def _signed(event: Event) -> InlineView:
@@ -92,11 +97,12 @@ def _signed(event: Event) -> InlineView:
     )  # fmt: skip
 
 
-def _words(text: str) -> str:
-    """A comment's own words, without the command's word if it is one."""
+def _words(text: str) -> tuple[str, int]:
+    """(a comment's own words, without the command's word if it is one; characters removed)."""
     command = command_of(text)
-    said = command.text if command is not None and command.word else clean(text)[0]
-    return said.strip()[:TEXT_CAP]
+    known = command is not None and command.word is not None
+    said, hidden = (command.text, command.hidden) if command and known else clean(text)
+    return said.strip()[:TEXT_CAP], hidden
 
 
 def _kept(threads: Iterator[Thread] | Sequence[Thread]) -> tuple[Thread, ...]:

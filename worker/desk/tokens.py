@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from app.domain.errors import Fault, Halt, IntegrityError, Park, Unavailable
 from app.domain.permissions import Phase, permissions
-from app.domain.ports import Minter, Token
+from app.domain.ports.tokens import Minter, Token
 from app.domain.run import Run
 from app.domain.state import OWNER, Role
 from worker.store.rows import SealedToken

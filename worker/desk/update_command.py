@@ -32,4 +32,4 @@ def gone_on(
         return opened.run_id or None, ""
     if opened.outcome is Opening.GONE:
         return None, f"{who}{told.not_followed(word, change.pull)}"
-    return None, f"{who}{note_of(opened)[1]}"
+    return None, f"{who}{note_of(opened, on_pull=event.pull)[1]}"

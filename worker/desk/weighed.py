@@ -9,7 +9,8 @@ from app.domain.approval import APPROVED, BARRED, Facts, Part, Proof, Took, deci
 from app.domain.contributors import WEB_FLOW
 from app.domain.errors import Missing, Refused
 from app.domain.event import Event, Person
-from app.domain.ports import ApprovalReader, PullView, WeighedCommit
+from app.domain.ports.approval import ApprovalReader, WeighedCommit
+from app.domain.ports.views import PullView
 from app.domain.record import JournalEntry, Kept
 from app.domain.repo_config import CONFIG_PATH, Approval, ConfigError, RepoConfig
 from app.domain.run import Run

@@ -24,7 +24,6 @@ from app.domain.record import JOB_EVENT
 from app.domain.redact import Redactor
 from app.domain.run import Run
 from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
-from worker import settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
 from worker.attest.signing import Signer
@@ -55,6 +54,8 @@ from worker.desk.stages.vouch import vouch
 from worker.desk.tokens import Tokens, answer
 from worker.lapse import owner_of
 from worker.queue import Bell
+from worker.settings.desk import DeskSettings
+from worker.settings.doctor import doctor_settings_of
 from worker.store.approvals import Approvals
 from worker.store.caps import Caps
 from worker.store.connect import connect
@@ -82,7 +83,7 @@ log = logging.getLogger(__name__)
 class Desk:
     """Everything that lives as long as the process."""
 
-    held: settings.DeskSettings
+    held: DeskSettings
     ledger: Ledger
     bell: Bell
     access: Access
@@ -243,7 +244,7 @@ class Desk:
             if isinstance(facts.repository, Unseen):
                 return {}
             beside = doctor.around(
-                self.app, settings.doctor_of(self.held), run.repository.owner, run.repository.name
+                self.app, doctor_settings_of(self.held), run.repository.owner, run.repository.name
             )
         except Fenced:
             raise
@@ -295,7 +296,7 @@ class Desk:
         return row.run, row.fence
 
 
-def desk_of(held: settings.DeskSettings, key: RSAPrivateKey, longest: int = LONGEST_MS) -> Desk:
+def desk_of(held: DeskSettings, key: RSAPrivateKey, longest: int = LONGEST_MS) -> Desk:
     """Everything of one process; `longest` is how long it waits for its turn to write (ms)."""
     redis = connect(held.redis_url)
     ledger = Ledger(redis)

@@ -12,7 +12,7 @@ from app.domain.edit import Delta
 from app.domain.errors import Halt, Reason
 from app.domain.event import Person
 from app.domain.event import Repository as Named
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from app.domain.redact import without_secrets
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
 from app.domain.run import Run

@@ -28,13 +28,12 @@ from app.domain.check import Check, CheckResult
 from app.domain.edit import Delta
 from app.domain.errors import Fault, Halt, Park
 from app.domain.evidence import Result
-from app.domain.ports import Objects
+from app.domain.on_pull import unlabelled
+from app.domain.ports.objects import Objects
 from app.domain.repo_config import ConfigError, RepoConfig
 from app.domain.report import Facts
-from app.domain.report_verify import unlabelled
 from app.domain.run import Run
 from app.domain.state import State
-from worker import settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
 from worker.attest.signing import PAYLOAD_TYPE, KeyUnusable, Signer
@@ -45,6 +44,7 @@ from worker.local.hold import MemoryHold
 from worker.local.lacks import lacks, stopped
 from worker.local.repository import NotFound, Repository
 from worker.local.sandbox import sandbox
+from worker.local.words import FILE, option, parser
 from worker.page import page
 from worker.runner.boxes import SandboxClient
 from worker.runner.checks.environment import InEnvironment
@@ -54,6 +54,8 @@ from worker.runner.stages.check_kit import Certify, CheckKit
 from worker.runner.stages.gate import gate
 from worker.runner.stages.prepare import prepare
 from worker.runner.stages.verify import verify
+from worker.settings.door import Door
+from worker.settings.person import local_settings
 
 PASSED, NOT_PASSED, NOT_DONE = 0, 1, 2
 EPILOG = """
@@ -97,11 +99,11 @@ class Told:
         return result
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 passed, 1 another verdict, 2 no verdict, or a file could not be written."""
     asked = _parser().parse_args(arguments)
     console = table.console()
-    held = settings.local(door)
+    held = local_settings(door)
     try:
         signer = _signer(asked.key)
         repository = Repository(Path(asked.repo))
@@ -151,21 +153,19 @@ def _unwritten(path: Path, data: bytes) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="patchwarrant check",
-        description="Shows what can be shown about a change: base's checks on base and on head.\n"
+    made = parser(
+        "check",
+        "Shows what can be shown about a change: base's checks on base and on head.\n"
         "Only commits are looked at, in containers; nothing is written into the work tree.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EPILOG,
     )
-    word, file = parser.add_argument, "FILE"
-    word("range", nargs="?", default="", help="BASE..HEAD; default branch..HEAD")
-    word("--repo", default=".", metavar="PATH", help="the repository (default: here)")
-    word("--key", default="", metavar=file, help="private key to sign with (`patchwarrant key`)")
-    word("--bundle", default="", metavar=file, help="where the evidence is written")
-    word("--markdown", default="", metavar=file, help="where the same is written as Markdown")
-    word("--page", default="", metavar=file, help="where the same is written as an HTML page")
-    return parser
+    made.add_argument("range", nargs="?", default="", help="BASE..HEAD; default branch..HEAD")
+    option(made, "repo", "PATH", "the repository (default: here)", ".")
+    option(made, "key", FILE, "private key to sign with (`patchwarrant key`)")
+    option(made, "bundle", FILE, "where the evidence is written")
+    option(made, "markdown", FILE, "where the same is written as Markdown")
+    option(made, "page", FILE, "where the same is written as an HTML page")
+    return made
 
 
 def _facts(run: Run, found: Range, deltas: tuple[Delta, ...]) -> Facts:

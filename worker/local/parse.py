@@ -21,12 +21,13 @@ from typing import IO
 import msgspec
 
 from app.domain.check import PARSERS, Check, Failure, Outcome
-from worker import settings
 from worker.local.files import Unreadable, read_file
+from worker.local.words import option, parser
 from worker.runner.checks.heard import SOURCE_CAP, Heard, Source, hear
 from worker.runner.checks.parsers.log import taken
 from worker.runner.checks.rules import Seen, stand
 from worker.runner.checks.run import names_of
+from worker.settings.door import Door
 
 AUTO = "auto"
 FILES_MOST = 100_000
@@ -45,7 +46,7 @@ be read."""
 PASSED_OVER = frozenset({".git", "node_modules", ".venv", "target", "__pycache__"})
 
 
-def main(_door: settings.Door, arguments: list[str]) -> int:
+def main(_door: Door, arguments: list[str]) -> int:
     """Exit code: 0 the log was read, whatever it says; 2 wrong words or a file without use."""
     asked = _words().parse_args(arguments)
     try:
@@ -77,13 +78,12 @@ def main(_door: settings.Door, arguments: list[str]) -> int:
 
 
 def _words() -> argparse.ArgumentParser:
-    words = argparse.ArgumentParser(
-        prog="patchwarrant parse",
-        usage="patchwarrant parse TOOL --exit N [options] < LOG",
-        description="Shows what a check's log is understood to say, by the code that certifies. "
+    words = parser(
+        "parse",
+        "Shows what a check's log is understood to say, by the code that certifies. "
         "The log is\nread from standard input.",
-        epilog=f"{tools_listed()}\n{EPILOG}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        f"{tools_listed()}\n{EPILOG}",
+        "TOOL --exit N [options] < LOG",
     )
     words.add_argument(
         "tool", type=_tool, metavar="TOOL", help="what wrote the log, or `auto`: told by --command"
@@ -94,10 +94,8 @@ def _words() -> argparse.ArgumentParser:
     words.add_argument(
         "--junit", metavar="FILE", help="the report that it wrote: JUnit XML, TAP or SARIF"
     )
-    words.add_argument(
-        "--command", default="", metavar="WORDS", help="the command, for the tool `auto`"
-    )
-    words.add_argument("--root", default=".", metavar="DIR", help="the tree (default: this folder)")
+    option(words, "command", "WORDS", "the command, for the tool `auto`")
+    option(words, "root", "DIR", "the tree (default: this folder)", ".")
     words.add_argument("--json", action="store_true", help="the records as one JSON object")
     return words
 

@@ -17,9 +17,8 @@ from rich.console import Console
 from app.domain.check import Check, CheckResult, Tier
 from app.domain.errors import Halt, Park, Refused, Unavailable
 from app.domain.evidence import Finding, Holds
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig
-from worker import settings
 from worker.attest import examine
 from worker.attest.examine import Signed
 from worker.config_file import config_of, placed
@@ -32,6 +31,7 @@ from worker.runner.boxes import SandboxClient
 from worker.runner.checks.environment import InEnvironment, set_up
 from worker.runner.checks.run import Certifier
 from worker.runner.repository.mirror import Store
+from worker.settings.person import LocalSettings
 
 CLAIM = "The checks, run again here, say the same"
 
@@ -68,7 +68,7 @@ def rerun(
     signed: Signed,
     shown: Evidence,
     repository: Repository | None,
-    held: settings.LocalSettings,
+    held: LocalSettings,
     environment: Mapping[str, str],
     console: Console,
 ) -> Finding:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 from app.domain.errors import Unavailable
 from worker.runner.boxes import SandboxClient
-from worker.settings import LocalSettings
+from worker.settings.person import LocalSettings
 
 START = 900.0  # seconds: the first start on a machine makes the image
 PASSED = ("PATH", "LANG", "PYTHONPATH", "DOCKER_HOST", "VIRTUAL_ENV")
-SETUP = "PATCHWARRANT_SETUP"  # how set-ups reach their registries here: mirrors, authorities
+# How set-ups reach their registries here (mirrors, authorities), and what images may be used: who
+# asks is the operator of this machine.
+SETTINGS = ("PATCHWARRANT_SETUP", "PATCHWARRANT_IMAGES")
 Say = Callable[[str], None]
 
 
@@ -50,14 +52,19 @@ def sandbox(
         yield own
 
 
+def handed(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a sandbox of our own gets of an environment: no token and no key."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if value and (name in PASSED or name.startswith(SETTINGS))
+    }
+
+
 @contextmanager
 def _own(place: Path, environment: Mapping[str, str], say: Say) -> Iterator[SandboxClient]:
     socket, log = place / "closed" / "sandbox.sock", place / "sandbox.log"
-    known = {
-        name: value
-        for name, value in environment.items()
-        if value and (name in PASSED or name.startswith(SETUP))
-    }
+    known = handed(environment)
     known |= {"HOME": str(place), "PATCHWARRANT_SANDBOX": str(socket)}
     say("starting a sandbox (the first start on a machine makes its image)")
     with log.open("wb") as out:

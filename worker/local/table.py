@@ -117,7 +117,9 @@ def findings(found: Iterable[Finding], depth: int = 0) -> list[RenderableType]:
 def _said(result: CheckResult) -> str:
     ended = "did not start" if result.exit_code is None else f"exit {result.exit_code}"
     if result.counts is None:
-        return f"{result.standing}, {ended}, tests not counted{_unparsed(result)}"
+        why = result.standing is Standing.UNAVAILABLE and result.reason
+        told = f"{result.standing} ({result.reason})" if why else str(result.standing)
+        return f"{told}, {ended}, tests not counted{_unparsed(result)}"
     counts = result.counts
     told = f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
     return f"{result.standing}, {ended}, {told}"
@@ -140,7 +142,7 @@ def _checks(run: Run) -> Table:
         if now is not None:
             sign, style = SIGNS[now.standing]
             reason = f" ({now.reason})" if now.reason else ""
-            standing = plain(f"{sign} {now.standing}{reason}", style, 90)
+            standing = plain(f"{sign} {now.standing}{reason}", style, 120)
         cells = [_cell(before.get(name)), _cell(now), standing]
         cells += [_cell(back.get(name))] if back else []
         table.add_row(plain(name, "bold", 60), *cells)

@@ -18,7 +18,6 @@ from rich.console import Console
 
 from app.domain.errors import Fault, Halt, Park
 from app.domain.evidence import Finding, Holds
-from worker import settings
 from worker.attest import examine
 from worker.attest.bundle import NotABundle
 from worker.attest.canonical import builtins
@@ -31,6 +30,9 @@ from worker.local.outcome import STYLES, WORDS, Outcome, code_of, outcome
 from worker.local.repository import NotFound, Repository
 from worker.local.rerun import rerun
 from worker.local.told import told
+from worker.local.words import FILE, option, parser
+from worker.settings.door import Door
+from worker.settings.person import LocalSettings, local_settings
 
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 EPILOG = """
@@ -48,13 +50,13 @@ not signed, or it could not be found out."""
 Rerun = Callable[[Signed, Evidence], Finding]
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 genuine, fresh and passed, 1 genuine, and stale or not passed, 2 not genuine, or
     it could not be found out."""
     asked = _asked(arguments)
     # A machine reads standard output as one object: what people may watch goes elsewhere then.
     console = Console(stderr=True) if asked.json else table.console()
-    held = settings.local(door)
+    held = local_settings(door)
     try:
         with ExitStack() as exits:
             repository = Repository(Path(asked.repo)) if asked.repo else None
@@ -153,32 +155,31 @@ def _tree(shown: Evidence, signed: Signed, where: str) -> Finding:
 
 
 def _asked(arguments: list[str]) -> argparse.Namespace:
-    parser = _parser()
-    asked = parser.parse_args(arguments)
+    known = _parser()
+    asked = known.parse_args(arguments)
     if asked.bundle and not asked.what:
         asked.what, asked.bundle = asked.bundle, ""
     if asked.bundle and "://" not in asked.what:
-        parser.error("two bundles are named; --bundle goes with a pull request's address")
+        known.error("two bundles are named; --bundle goes with a pull request's address")
     return asked
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="patchwarrant verify",
-        usage="patchwarrant verify PULL-REQUEST | BUNDLE | --repo PATH [options]",
-        description="Examines evidence about a change without trusting who made it.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    made = parser(
+        "verify",
+        "Examines evidence about a change without trusting who made it.",
+        EPILOG,
+        "PULL-REQUEST | BUNDLE | --repo PATH [options]",
     )
-    word, file = parser.add_argument, "FILE"
-    word("what", nargs="?", default="", help="a pull request's address or a bundle's file")
-    word("--repo", default="", metavar="PATH", help="the repository, for its commits")
-    word("--key", default="", metavar=file, help="file with the public key to trust")
-    word("--bundle", default="", metavar=file, help="bundle to examine with a pull request")
-    word("--base", default="", metavar="BRANCH", help="where changes go (with --repo)")
-    word("--rerun", action="store_true", help="run the checks again, and compare")
-    word("--json", action="store_true", help="findings as one JSON object")
-    return parser
+    what = "a pull request's address or a bundle's file"
+    made.add_argument("what", nargs="?", default="", help=what)
+    option(made, "repo", "PATH", "the repository, for its commits")
+    option(made, "key", FILE, "file with the public key to trust")
+    option(made, "bundle", FILE, "bundle to examine with a pull request")
+    option(made, "base", "BRANCH", "where changes go (with --repo)")
+    made.add_argument("--rerun", action="store_true", help="run the checks again, and compare")
+    made.add_argument("--json", action="store_true", help="findings as one JSON object")
+    return made
 
 
 def _root(key: str, shown: Evidence) -> trust.Root:
@@ -187,7 +188,7 @@ def _root(key: str, shown: Evidence) -> trust.Root:
 
 def _shown(
     asked: argparse.Namespace,
-    held: settings.LocalSettings,
+    held: LocalSettings,
     repository: Repository | None,
     exits: ExitStack,
 ) -> Evidence:

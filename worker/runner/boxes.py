@@ -24,8 +24,9 @@ import httpx
 
 from app.domain.check import Outcome
 from app.domain.errors import IntegrityError, Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.setup import SetupOutcome, SetupPlan
+from app.domain.unread import known
 from worker.runner.setup_request import files_tar, outcome_of, plan_json
 
 PIECE = 1 << 20
@@ -127,6 +128,8 @@ def _read(head: Mapping[str, Any], bodies: list[bytes]) -> Outcome:
             error=str(said["error"]),
             ceiling=int(said["ceiling"]),
             digest=str(said["digest"]),
+            unread=known(said.get("unread")),  # an older sandbox does not say it
+            report_size=int(said.get("report_size", 0)),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise Unavailable(f"the sandbox's answer cannot be read: {error!r}") from error
@@ -225,10 +228,10 @@ class SandboxClient:
         body = _body(header, look, struct.pack(">Q", len(tar)), tar)
         return _outcome(job, *self.ask("/certify", body, look))
 
-    def open(self, run: str, image: str, tar: bytes) -> ClientBox:
+    def open(self, run: str, image: str, tar: bytes, look: Look = never) -> ClientBox:
         header = {"run": run, "image": image, "tenant": self._tenant}
-        body = _body(header, never, struct.pack(">Q", len(tar)), tar)
-        head, _ = self.ask("/boxes", body, never)
+        body = _body(header, look, struct.pack(">Q", len(tar)), tar)
+        head, _ = self.ask("/boxes", body, look)
         return ClientBox(self, run, str(head["box"]))
 
     def stop(self, run: str) -> int:

@@ -16,15 +16,17 @@ from typing import Any, NoReturn
 
 from app.domain.check import Check, CheckResult, Outcome
 from app.domain.errors import Missing, Unavailable
-from app.domain.ports import Box, Reply
+from app.domain.ports.model import Reply
+from app.domain.ports.sandbox import Box
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
-from worker import settings
 from worker.runner.agent.kit import Kit
 from worker.runner.agent.replay import Replay, Replayed
 from worker.runner.model.pricing import card
 from worker.runner.repository.mirror import Store, beside, store_path
 from worker.runner.repository.search import Searcher
+from worker.settings.door import Door
+from worker.settings.runner import MODEL, replay_settings
 from worker.store.connect import connect
 from worker.store.ledger import Ledger
 
@@ -106,10 +108,10 @@ class Nobody:
         self._never()
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 the same tree, 1 it differs, 2 it cannot be replayed here."""
     asked = _parser().parse_args(arguments)
-    held = settings.replay(door)
+    held = replay_settings(door)
     ledger = Ledger(connect(held.redis_url), patience=2)
     run = ledger.run(asked.run)
     if run is None or run.snapshot is None:
@@ -136,7 +138,7 @@ def replayed(ledger: Ledger, run: Run, objects: Store) -> Replayed:
     kit = Kit(
         hold=Apart(ledger, entries),
         model=nobody,
-        rate=card(run.model) if run.model else card(settings.MODEL),
+        rate=card(run.model) if run.model else card(MODEL),
         card=run.spend.card,
         objects=objects,
         sandbox=nobody,

@@ -22,7 +22,7 @@ from app.domain.redact import Redactor
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
 from app.domain.state import JUDGING, OWNER, Role, State
-from worker import jobs, logs, settings
+from worker import jobs, logs
 from worker.carry import Carrier, Crew, Stage
 from worker.config_file import config_of, workflow_of
 from worker.keeping import keep
@@ -49,6 +49,8 @@ from worker.runner.stages.plan import plan
 from worker.runner.stages.prepare import prepare
 from worker.runner.stages.verify import verify
 from worker.runner.token_request import TokenRequests
+from worker.settings.door import Door
+from worker.settings.runner import RunnerSettings, runner_settings
 from worker.store.connect import connect
 from worker.store.hold import LedgerHold
 from worker.store.ledger import Ledger
@@ -61,7 +63,7 @@ log = logging.getLogger(__name__)
 class Runner:
     """Everything that lives as long as the process."""
 
-    held: settings.RunnerSettings
+    held: RunnerSettings
     ledger: Ledger
     bell: Bell
     model: AnthropicModel
@@ -214,9 +216,9 @@ def _no_selection(
     raise ValueError("Tests can be run only while the change is edited.")
 
 
-def main(door: settings.Door, _arguments: list[str]) -> int:
+def main(door: Door, _arguments: list[str]) -> int:
     """`python -m worker runner`: carry runs from prepare to gate until told to stop."""
-    held = settings.runner(door)
+    held = runner_settings(door)
     logs.configure([held.model_key.value])
     for warning in door.warnings:
         sys.stderr.write(f"runner: warning: {warning}\n")
@@ -245,7 +247,7 @@ def main(door: settings.Door, _arguments: list[str]) -> int:
     return 0
 
 
-def _work(held: settings.RunnerSettings, *, large: bool) -> None:
+def _work(held: RunnerSettings, *, large: bool) -> None:
     redis = connect(held.redis_url)
     runner = Runner(
         held=held,
@@ -258,7 +260,7 @@ def _work(held: settings.RunnerSettings, *, large: bool) -> None:
     listen(Role.RUNNER, partial(connect, held.redis_url), large=large)
 
 
-def _tidy(held: settings.RunnerSettings) -> None:
+def _tidy(held: RunnerSettings) -> None:
     """Without a leader: every runner has object stores of its own."""
     ledger = Ledger(connect(held.redis_url))
     while True:

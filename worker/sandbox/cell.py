@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO
 
 from app.domain.check import Outcome
 from app.domain.errors import Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from worker.sandbox.container import Container
 from worker.sandbox.disk import Disk
 from worker.sandbox.engine import Broken, Engine
@@ -132,6 +132,23 @@ class Maker:
 
     def _ahead(self, image: str, memory: int) -> Container:
         return self.make(NOBODY, image, memory, LIFE_SECONDS + AHEAD_SECONDS)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a check joins: a `network`, and `ended`, a sentence for each service that is over."""
+
+    network: str = NO_NETWORK
+    ended: Callable[[], list[str]] = list
+
+    def told(self, outcome: Outcome) -> Outcome:
+        """The outcome of a check that did not end well, with what its services have to do with it
+        at the end of stderr; any other as it is."""
+        if outcome.exit_code == 0 and not outcome.limit:
+            return outcome
+        said = "".join(f"\nsandbox: while the check ran, {one}" for one in self.ended()).encode()
+        stdout, stderr = outcome.seen
+        return replace(outcome, stderr=outcome.stderr + said, seen=(stdout, stderr + len(said)))
 
 
 @dataclass(frozen=True)
@@ -275,6 +292,7 @@ class KeptBox:
         self._container = container
         self._inbox = Inbox(0)
         self.beside = ExitStack()  # the services that go with it
+        self.joined = Beside()
 
     @staticmethod
     def open(

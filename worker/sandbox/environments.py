@@ -14,6 +14,7 @@ from starlette.responses import Response
 from app.domain.errors import Missing, Unavailable
 from app.domain.setup import HOME
 from worker.sandbox.answer import Answer, Body, Work
+from worker.sandbox.cell import Beside
 from worker.sandbox.service import Rooms, decoded
 from worker.sandbox.services import Wanted, beside, weight
 from worker.sandbox.setup import Setups, environment_of
@@ -78,8 +79,8 @@ class SetupRoom:
 
     def beside(
         self, run: str, image: str, seconds: float, cancelled: Callable[[], bool]
-    ) -> AbstractContextManager[str]:
-        """The services of an environment, around one check or box; its network."""
+    ) -> AbstractContextManager[Beside]:
+        """The services of an environment, around one check or box, and what that joins."""
         wanted = self._services(image)
         if wanted:
             self.rooms.maker.disk.check()

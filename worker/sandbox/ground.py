@@ -22,7 +22,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from app.domain.errors import Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from worker.sandbox.cell import Maker, Tree, certify
 from worker.sandbox.engine import Engine, faults
 from worker.sandbox.protocol import command

@@ -173,7 +173,7 @@ class Images:
         else:
             raise Refused(
                 f"the image {name!r} is not on the operator's list of sandbox images; "
-                "leave `image` out for the default one, or ask the operator to allow it",
+                "leave `image` out for the default one, or have it allowed in PATCHWARRANT_IMAGES",
                 403,
             )
         self._prove(image)
@@ -194,7 +194,7 @@ class Images:
         if name not in self.allowed:
             raise Refused(
                 f"the image {name!r} of a service is not on the operator's list of images; "
-                "ask the operator to allow it",
+                "PATCHWARRANT_IMAGES of the sandbox would allow it",
                 403,
             )
         return self._named(name)

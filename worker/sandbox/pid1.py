@@ -8,13 +8,15 @@ stdin:  u64 length, tar; u32 length, JSON list of [path, target]: links to lay b
         requests: u32 length, JSON, the bytes of `files` one after another.
         {argv, env, workdir, timeout, cap, flood, report, report_cap, files: [[path, length]], last}
 stdout: u32 length, JSON head, then the bodies that the head's `sizes` names.
-        first {"ready": bool, "error": str, "full": [..]}; then one reply per request.
+        first {"ready": bool, "error": str, "full": [..]}; then one reply per request, whose
+        "unread" says in one word why there is no whole report ("" where there is one).
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import resource
@@ -38,6 +40,14 @@ LAY_CAP = 50_000  # links laid into folders that the tree has, too
 LOCALE = "LC_ALL"  # of this program and of tar; a check gets the image's
 LOOK_EVERY = 0.1  # seconds between looks at what the kernel counts
 LAST_WORDS = 1.0  # seconds for a check that met the limit of processes to say what it was doing
+REFUSALS = {
+    errno.ENOENT: "missing",
+    errno.ENOTDIR: "way",  # also of a link, where a folder is asked for
+    errno.ELOOP: "way",
+    errno.EACCES: "denied",
+    errno.EPERM: "denied",
+}
+KINDS = ((stat.S_ISLNK, "link"), (stat.S_ISDIR, "folder"), (stat.S_ISFIFO, "pipe"))
 EOF_EXIT = 120  # the service went away: nobody reads an answer any more
 
 
@@ -216,6 +226,28 @@ def read_file(path: str, cap: int) -> bytes | None:
     return bytes(kept)
 
 
+def unread(path: str, data: bytes | None, cap: int) -> tuple[str, int]:
+    """(why a report was not read or not whole, its size): one word of the protocol, "" for a file
+    that was. Asked when nothing runs any more that could change what lies there."""
+    if data is not None and len(data) <= cap:
+        return "", len(data)
+    parts = path.split("/")
+    try:
+        here = folder(parts[:-1], False)
+        try:
+            found = os.stat(parts[-1], dir_fd=here, follow_symlinks=False)
+        finally:
+            os.close(here)
+    except OSError as error:
+        return REFUSALS.get(error.errno or 0, ""), 0
+    for told, word in KINDS:
+        if told(found.st_mode):
+            return word, 0
+    if not stat.S_ISREG(found.st_mode):
+        return "special", 0
+    return ("denied" if data is None else "large"), found.st_size
+
+
 def drop_file(path: str) -> None:
     """Remove what lies at a path, unless it is a folder or not reachable without links."""
     parts = path.split("/")
@@ -389,7 +421,10 @@ def run(ask: dict[str, Any], deaths: int) -> tuple[dict[str, Any], list[bytes]]:
         sweep()
         return {"code": None, "error": f"could not start {ask['argv'][0]!r}: {error}"}, []
     code = running.finish()
-    report = read_file(ask["report"], int(ask["report_cap"])) if ask["report"] else None
+    cap, why = int(ask["report_cap"]), ("", 0)
+    report = read_file(ask["report"], cap) if ask["report"] else None
+    if ask["report"]:
+        why = unread(ask["report"], report, cap)
     largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     grown = False
     # The check is over and has an ending; nothing that it left behind may take that from it.
@@ -408,6 +443,8 @@ def run(ask: dict[str, Any], deaths: int) -> tuple[dict[str, Any], list[bytes]]:
         "forks": refused_forks() - forks,
         "seen": [stream.seen for stream in running.streams],
         "report": report is not None,
+        "unread": why[0],
+        "report_size": why[1],
     }
     return head, [*(stream.text() for stream in running.streams), report or b""]
 

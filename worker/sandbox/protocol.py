@@ -16,7 +16,8 @@ from importlib import resources
 from typing import Any
 
 from app.domain.check import Outcome
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
+from app.domain.unread import known
 from worker.sandbox.profile import FILE_SIZE, FLOOD, PIDS
 
 ERRORS_KEPT = 4096
@@ -190,4 +191,6 @@ def outcome(reply: Reply, code: int | None, limit: tuple[str, int]) -> Outcome:
         seen=(int(seen[0]), int(seen[1])),
         report=report if head.get("report") else None,
         error=str(head.get("error", "")),
+        unread=known(head.get("unread")),
+        report_size=int(head.get("report_size", 0)),
     )

@@ -6,11 +6,12 @@ import sys
 import time
 
 from app.domain.errors import Fault
-from worker import settings
 from worker.sandbox import selftest
 from worker.sandbox.cell import Maker
 from worker.sandbox.image import ensure_default, missing
 from worker.sandbox.wiring import ceilings_of, choices_of, disk_of, opened, sized
+from worker.settings.door import Door
+from worker.settings.sandbox import sandbox_settings
 
 FAILED = 1
 
@@ -20,9 +21,9 @@ def say(words: str) -> None:
     sys.stdout.flush()
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """Exit code 0 when every property holds, 1 when one does not or nothing could be tried."""
-    read = settings.sandbox(door)
+    read = sandbox_settings(door)
     clock = time.time  # noqa: TID251 - deadlines in labels outlive this process: wall time
     try:
         choices = choices_of(read, arguments)

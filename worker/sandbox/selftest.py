@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.errors import Refused
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from worker.sandbox import services
 from worker.sandbox.cell import KeptBox, Maker, Tree, certify
 from worker.sandbox.image import RECIPE

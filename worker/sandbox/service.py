@@ -27,13 +27,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from app.domain.errors import Fault, Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from worker.sandbox.admission import Admission, Kind, Room
 from worker.sandbox.admission import Ask as Wish
 from worker.sandbox.answer import Answer, Body, Work
-from worker.sandbox.cell import KeptBox, Maker, Tree, certify
+from worker.sandbox.cell import Beside, KeptBox, Maker, Tree, certify
 from worker.sandbox.image import Images
-from worker.sandbox.profile import NO_NETWORK
 from worker.sandbox.wire import (
     FILES_CAP,
     Ask,
@@ -53,7 +52,7 @@ LEAST_BUILDER = 512 << 20  # bytes
 LEAST_BESIDE = 256 << 20  # bytes that services must leave for a check
 Shape = TypeVar("Shape")
 Whose = tuple[str, str]  # run, tenant
-Beside = Callable[[str, str, float, Callable[[], bool]], AbstractContextManager[str]]
+Services = Callable[[str, str, float, Callable[[], bool]], AbstractContextManager[Beside]]
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,7 @@ class Rooms:
         self.admission = Admission(ceilings.room())
         self.links: Callable[[str], tuple[tuple[str, str], ...]] = lambda _: ()  # of an image
         self.weight: Callable[[str], int] = lambda _: 0  # bytes of an image's services
-        self.beside: Beside = lambda _run, _image, _seconds, _over: nullcontext(NO_NETWORK)
+        self.beside: Services = lambda _run, _image, _seconds, _over: nullcontext(Beside())
         self.held: dict[str, Wish] = {}  # what each kept box was admitted with
         workers = ceilings.concurrency + 2 * ceilings.boxes + self.admission.room.waiting + 4
         self.pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
@@ -324,10 +323,11 @@ class Rooms:
                 with self.admission.entered(wish, self.ceilings.wait, over):
                     self.images.check(header.image, header.tenant)
                     tree = Tree(source, size, self.links(header.image))
-                    with self.beside(header.run, header.image, job.seconds, over) as network:
+                    with self.beside(header.run, header.image, job.seconds, over) as joined:
                         found = certify(
-                            self.maker, header.run, header.image, job, tree, over, network
+                            self.maker, header.run, header.image, job, tree, over, joined.network
                         )
+                        found = joined.told(found)
                     self.maker.pool.want(header.image, memory)
                     return outcome_head(found, header.job.digest())
 
@@ -353,7 +353,7 @@ class Rooms:
                 ):
                     self.images.check(header.image, header.tenant)
                     life = self.ceilings.box_seconds
-                    network = gone.enter_context(self.beside(header.run, header.image, life, over))
+                    joined = gone.enter_context(self.beside(header.run, header.image, life, over))
                     box = KeptBox.open(
                         self.maker,
                         header.run,
@@ -362,9 +362,9 @@ class Rooms:
                         self.ceilings.box_seconds,
                         Tree(source, size, self.links(header.image)),
                         over,
-                        network,
+                        joined.network,
                     )
-                    box.beside, box.tenant = gone.pop_all(), header.tenant
+                    box.beside, box.joined, box.tenant = gone.pop_all(), joined, header.tenant
                     keep()
                 self.maker.pool.want(header.image, self.ceilings.box_largest)
                 name = self.live.add(box)
@@ -388,7 +388,10 @@ class Rooms:
             try:
                 if box.stopped.is_set():
                     raise Missing("this box is gone; open a new one", 404)
-                return outcome_head(box.run(job, files, cancelled), header.job.digest())
+                found = box.joined.told(box.run(job, files, cancelled))
+                if box.joined.ended():  # the next check is to find its services
+                    box.stopped.set()
+                return outcome_head(found, header.job.digest())
             finally:
                 box.used = time.monotonic()
                 box.busy.release()

@@ -3,7 +3,7 @@
 One container that only waits owns the network namespace, which has no interface but loopback; the
 services and then the check join it. All of them are made for this one check or box and go with it.
 They have a profile of their own: like a check's, a user of their own and nothing on disk, with more
-memory and more open files.
+memory and more open files. One that ends while a check runs is told where the check did not pass.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from app.domain.errors import Missing, Refused, Unavailable
-from worker.sandbox.cell import Maker
+from app.domain.errors import SERVICE_NOT_READY, Missing, Refused, Unavailable
+from worker.sandbox.cell import Beside, Maker
 from worker.sandbox.engine import Engine, faults
 from worker.sandbox.profile import (
     CPU_PERIOD,
@@ -45,8 +45,9 @@ PIDS = 512
 ULIMITS = {"nofile": 4096, "core": 0, "fsize": STORE, "memlock": 65536, "msgqueue": 0}
 WRITABLE = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - besides the volumes that its image declares
 RUN_CAP = 1 << 20  # bytes looked at to find the folders that an image has below /run
-TICK = 0.1  # seconds between looks at a service that gets ready
+TICK = 0.05  # seconds between looks at a service that gets ready
 LISTENING = "0A"
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 TAIL = 800  # bytes of a service's last words
 
 Cancelled = Callable[[], bool]
@@ -114,13 +115,13 @@ def weight(services: list[Wanted]) -> int:
 @contextmanager
 def beside(
     maker: Maker, run: str, image: str, services: list[Wanted], seconds: float, cancelled: Cancelled
-) -> Iterator[str]:
-    """The network that a check joins, with every service ready; all are gone afterwards.
+) -> Iterator[Beside]:
+    """What a check joins, with every service ready; all are gone afterwards.
 
-    Raises `Refused` for a service that does not get ready, with its last words, `Missing` (410)
-    when cancelled, `Unavailable`."""
+    Raises `Refused` (424) for a service that does not get ready, with its last words, `Missing`
+    (410) when cancelled, `Unavailable`."""
     if not services:
-        yield NO_NETWORK
+        yield Beside()
         return
     longest = seconds + sum(one.timeout for one in services) + 60
     labels = {
@@ -133,10 +134,19 @@ def beside(
         waiter = partial(_waiter, image, services, int(longest), labels, maker.runtime)
         owner = _started(maker.engine, gone, waiter)
         network = f"container:{owner}"
+        up: list[tuple[Wanted, str]] = []
         for one in services:
             made = _started(maker.engine, gone, partial(_service, maker, one, network, labels))
             _await(maker.engine, one, owner, made, cancelled)
-        yield network
+            up.append((one, made))
+        yield Beside(network, partial(_over, maker.engine, up))
+
+
+def _over(engine: Engine, up: list[tuple[Wanted, str]]) -> list[str]:
+    """A sentence for each service that has ended; none where the engine cannot say."""
+    with suppress(Refused, Unavailable):
+        return [said for one, made in up if (said := _ended(engine, one, made))]
+    return []
 
 
 def _started(engine: Engine, gone: ExitStack, ask: Callable[[int], dict[str, Any]]) -> str:
@@ -256,52 +266,79 @@ def _below_run(maker: Maker, image: str) -> tuple[str, ...]:
     return tuple(path for path in found if path.startswith("/run/") and path.count("/") == 2)
 
 
+@dataclass
+class _Question:
+    """A command that runs in a container of this file, never in a check's, until it ends with 0.
+
+    Nobody reads what it prints and nobody waits for its end: one that floods or hangs costs no
+    more than the service's own time."""
+
+    engine: Engine
+    container: str
+    argv: tuple[str, ...]
+    at_work: str = ""
+    code: int | None = None  # how it ended last
+
+    def answered(self) -> bool:
+        """Whether it has ended with 0; it is begun, looked at, or begun anew."""
+        if self.code == 0 or not self.argv:
+            return True
+        with suppress(Refused), faults("asking a service"):
+            api = self.engine._api()
+            if not self.at_work:
+                made = api.exec_create(self.container, list(self.argv), stdout=False, stderr=False)
+                self.at_work = str(made["Id"])
+                with suppress(Refused), faults("asking a service"):  # no such program: 126 or 127
+                    api.exec_start(self.at_work, detach=True)
+            seen = api.exec_inspect(self.at_work)
+            if not seen.get("Running"):
+                code = seen.get("ExitCode")
+                self.at_work, self.code = "", 255 if code is None else int(code)
+        return self.code == 0
+
+    @property
+    def told(self) -> str:
+        if self.code is None:
+            return "it has not ended"
+        missing = " (no such program?)" if self.code in (126, 127) else ""
+        return f"it ended with {self.code}{missing}"
+
+
 def _await(engine: Engine, one: Wanted, owner: str, made: str, cancelled: Cancelled) -> None:
     end = time.monotonic() + one.timeout
+    port = _Question(engine, owner, ("grep", "-Eq", listening(one.port), *TABLES))
+    ready = _Question(engine, made, one.ready)
     while True:
         if cancelled():
             raise Missing("the check was stopped together with its run", 410)
-        with faults("looking at a service"):
-            state = engine._api().inspect_container(made)["State"]
-        if not state.get("Running"):
-            said = _words(engine, made)
-            raise Refused(f"the service {one.name!r} ended with {state.get('ExitCode')}: {said}")
-        if _listens(engine, owner, one.port) and _says_ready(engine, one, made):
+        if ended := _ended(engine, one, made):
+            raise Refused(ended, SERVICE_NOT_READY)
+        if port.answered() and ready.answered():
             return
         if time.monotonic() > end:
-            raise Refused(
-                f"the service {one.name!r} was not ready on port {one.port} within "
-                f"{one.timeout} s: {_words(engine, made)}"
-            )
+            within = f"on port {one.port} within {one.timeout} s"
+            why = f"was not ready {within}"
+            if port.code == 0:
+                why = f"listens, but its `ready` did not end with 0 {within} ({ready.told})"
+            said = f"the service {one.name!r} {why}: {_words(engine, made)}"
+            raise Refused(said, SERVICE_NOT_READY)
         time.sleep(TICK)
 
 
-def _listens(engine: Engine, owner: str, port: int) -> bool:
-    _, out = _executed(engine, owner, ["/bin/cat", "/proc/net/tcp", "/proc/net/tcp6"])
-    return listening(out.decode("ascii", "replace"), port)
+def listening(port: int) -> str:
+    """What finds a socket that listens on `port` in the kernel's tables of TCP sockets."""
+    return f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ {LISTENING} "
 
 
-def listening(table: str, port: int) -> bool:
-    """Whether the kernel's table of TCP sockets has one that listens on `port`."""
-    for line in table.splitlines():
-        words = line.split()
-        if len(words) > 3 and words[3] == LISTENING and words[1].endswith(f":{port:04X}"):
-            return True
-    return False
-
-
-def _says_ready(engine: Engine, one: Wanted, made: str) -> bool:
-    return not one.ready or _executed(engine, made, list(one.ready))[0] == 0
-
-
-def _executed(engine: Engine, container: str, argv: list[str]) -> tuple[int, bytes]:
-    """A command in a container of this file, never in a check's."""
-    with suppress(Refused), faults("asking a service"):
-        api = engine._api()
-        made = api.exec_create(container, argv)["Id"]
-        out = api.exec_start(made)
-        return int(api.exec_inspect(made)["ExitCode"] or 0), out
-    return 255, b""
+def _ended(engine: Engine, one: Wanted, made: str) -> str:
+    """How a service ended, with its last words; "" while it runs."""
+    with faults("looking at a service"):
+        state = engine._api().inspect_container(made)["State"]
+    if state.get("Running"):
+        return ""
+    memory = f" (out of memory, limit {MEMORY >> 20} MiB)" if state.get("OOMKilled") else ""
+    code = state.get("ExitCode")
+    return f"the service {one.name!r} ended with {code}{memory}: {_words(engine, made)}"
 
 
 def _words(engine: Engine, made: str) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 from app.domain.check import Outcome, command_digest
 from app.domain.errors import Fault, Missing, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 
 HEADER_CAP = 1 << 20
 FILES_CAP = 64 << 20
@@ -31,7 +31,7 @@ _PART = re.compile(r"^(?!\.{1,2}\Z)[^/\x00]{1,255}\Z")
 
 
 class Ask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A check as it comes over the wire; `app.domain.ports.Job` field by field."""
+    """A check as it comes over the wire; `ports.sandbox.Job` field by field."""
 
     argv: Annotated[list[Word], msgspec.Meta(min_length=1, max_length=4096)]
     env: Annotated[dict[EnvName, Word], msgspec.Meta(max_length=256)]
@@ -124,6 +124,8 @@ def outcome_head(outcome: Outcome, digest: str) -> Head:
         "ms": outcome.ms,
         "seen": list(outcome.seen),
         "report": outcome.report is not None,
+        "unread": outcome.unread,
+        "report_size": outcome.report_size,
         "error": outcome.error,
         "ceiling": outcome.ceiling,
         "digest": digest,

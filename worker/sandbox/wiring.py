@@ -18,7 +18,6 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from app.domain.errors import Refused, Unavailable
-from worker import settings
 from worker.sandbox import folders, keeper, leftover, selftest
 from worker.sandbox.cell import Maker
 from worker.sandbox.disk import Disk
@@ -34,7 +33,9 @@ from worker.sandbox.setup_rules import SetupRules
 from worker.sandbox.tunnel import reached
 from worker.sandbox.validity import valid
 from worker.sandbox.versions import judge
-from worker.setup_settings import SetupSettings
+from worker.settings.door import Door
+from worker.settings.sandbox import SandboxSettings, sandbox_settings
+from worker.settings.setup import SetupSettings
 
 REAP_SECONDS = 30.0
 COLLECT_EVERY = 120  # rounds of the keeper between two looks at old images: an hour
@@ -282,7 +283,7 @@ def serve(
                 runner.run(answer(application(rooms, setup_room, chores), sock, beyond))
 
 
-def ceilings_of(read: settings.SandboxSettings) -> Ceilings:
+def ceilings_of(read: SandboxSettings) -> Ceilings:
     return Ceilings(
         concurrency=read.concurrency,
         memory=read.memory,
@@ -310,7 +311,7 @@ def rules_of(read: SetupSettings) -> SetupRules:
     )
 
 
-def choices_of(read: settings.SandboxSettings, arguments: list[str]) -> Choices:
+def choices_of(read: SandboxSettings, arguments: list[str]) -> Choices:
     """Raises `Refused` for a word that is not known."""
     if unknown := [word for word in arguments if word != "--strict"]:
         raise Refused(f"{unknown[0]!r} is not known here; only --strict is")
@@ -326,9 +327,9 @@ def choices_of(read: settings.SandboxSettings, arguments: list[str]) -> Choices:
     )
 
 
-def main(door: settings.Door, arguments: list[str]) -> int:
+def main(door: Door, arguments: list[str]) -> int:
     """The role's entry. Exit code 0 after a wanted end, 1 when it could not start."""
-    read = settings.sandbox(door)
+    read = sandbox_settings(door)
     try:
         serve(
             read.socket,

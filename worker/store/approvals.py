@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.domain import record, scripts
+from app.domain import record
 from app.domain.event import Person
 from app.domain.ready import Done, Past
+from app.domain.scripts.changes import SETTLE_LOOK
+from app.domain.scripts.leases import LEAD, UNLOCK
 from worker.store import codec
 from worker.store.calls import Calls
 
@@ -47,7 +49,7 @@ class Approvals:
     def settle(self, change: str, was: int, following: int) -> bool:
         """Set the next look, if nothing happened since it was set to `was`; else False."""
         words = (change, was, following)
-        return bool(self.calls.script(scripts.SETTLE_LOOK, (record.APPROVALS,), words))
+        return bool(self.calls.script(SETTLE_LOOK, (record.APPROVALS,), words))
 
     def set(self, change: str, at: int) -> None:
         """The next look, whatever was set before; a Change that is not looked at stays so."""
@@ -65,7 +67,7 @@ class Approvals:
     def lock(self, change: str, owner: str, ms: int) -> bool:
         """True when `owner` is the one that looks, for `ms` more."""
         keys = (record.approval_lock_key(change),)
-        return bool(self.calls.script(scripts.LEAD, keys, (owner, ms)))
+        return bool(self.calls.script(LEAD, keys, (owner, ms)))
 
     def keep_lock(self, change: str, owner: str, ms: int) -> bool:
         """True when `owner` is still the one that looks, for `ms` more. A lock that ran out is not
@@ -74,7 +76,7 @@ class Approvals:
         return held is not None and held.decode() == owner and self.lock(change, owner, ms)
 
     def unlock(self, change: str, owner: str) -> None:
-        self.calls.script(scripts.UNLOCK, (record.approval_lock_key(change),), (owner,))
+        self.calls.script(UNLOCK, (record.approval_lock_key(change),), (owner,))
 
     def pushed(self, change: str, person: Person) -> None:
         """Remember who pushed, as a signed event said; it can only keep somebody from approving."""

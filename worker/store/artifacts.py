@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from app.domain import scripts
 from app.domain.errors import IntegrityError, Missing, Refused
 from app.domain.record import BLOB_CAP, blob_key, held_key, holders_key, run_key
+from app.domain.scripts.journal import PUT
 from worker.store.calls import Calls
 
 
@@ -17,7 +17,7 @@ def put(calls: Calls, run_id: str, fence: int, data: bytes) -> str:
         raise Refused(f"{len(data)} bytes are more than one artifact may have ({BLOB_CAP})", 413)
     digest = hashlib.sha256(data).hexdigest()
     keys = (run_key(run_id), blob_key(digest), held_key(run_id), holders_key(digest))
-    calls.fenced(scripts.PUT, fence, keys, (data, digest, run_id))
+    calls.fenced(PUT, fence, keys, (data, digest, run_id))
     return digest
 
 

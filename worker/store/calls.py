@@ -20,7 +20,7 @@ from redis.exceptions import (
 
 from app.domain.errors import Fenced, Unavailable, Unwelcome
 from app.domain.redis_faults import refuses, told
-from app.domain.scripts import digest
+from app.domain.scripts.pieces import digest
 
 Text = bytes | str | int
 AWAY = (BusyLoadingError, ConnectionError, TimeoutError)
@@ -75,6 +75,15 @@ class Calls:
                     raise known from error
                 time.sleep(pause)
                 pause = min(pause * 2, 0.5)
+
+    def fields(self, key: str, *names: str) -> list[Any]:
+        """Fields of a row, None for each that it has not."""
+        return list(self.command("HMGET", key, *names))
+
+    def now(self) -> int:
+        """Redis's time, milliseconds."""
+        seconds, micro = self.command("TIME")
+        return int(seconds) * 1000 + int(micro) // 1000
 
     def _once(self, words: Sequence[Text], lua: str) -> Any:
         try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.domain import record, scripts
+from app.domain import record
+from app.domain.scripts.pace import CAP, COUNTED
 from worker.store.calls import Calls
 
 WINDOW_MS = 3_600_000
@@ -26,7 +27,7 @@ class Caps:
             return ""
         keys = tuple(record.cap_key(f"{name}:{whose}") for name, whose in asked)
         limits = tuple(self.limits[name] for name, _ in asked)
-        full = int(self.calls.script(scripts.CAP, keys, (key, WINDOW_MS, *limits)))
+        full = int(self.calls.script(CAP, keys, (key, WINDOW_MS, *limits)))
         return asked[full - 1][0] if full else ""
 
     def over(self, scopes: Mapping[str, str], key: str) -> str:
@@ -35,7 +36,7 @@ class Caps:
         for name, whose in scopes.items():
             if name in self.limits:
                 keys = (record.cap_key(f"{name}:{whose}"),)
-                before = int(self.calls.script(scripts.COUNTED, keys, (key, WINDOW_MS)))
+                before = int(self.calls.script(COUNTED, keys, (key, WINDOW_MS)))
                 if before >= self.limits[name]:
                     return name
         return ""

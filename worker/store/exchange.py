@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from app.domain import scripts
 from app.domain.record import (
     INBOX,
     LEAVING,
@@ -20,6 +19,9 @@ from app.domain.record import (
     request_key,
     tokens_key,
 )
+from app.domain.scripts.forgetting import LEAVES
+from app.domain.scripts.leases import LEAD
+from app.domain.scripts.waits import REPLY
 from worker.store import codec
 from worker.store.calls import Calls
 from worker.store.rows import SealedToken
@@ -84,7 +86,7 @@ class Exchange:
         return None if data is None else codec.mapping(data)
 
     def answer_request(self, request_id: str, data: Mapping[str, Any], ttl: float) -> None:
-        self.calls.script(scripts.REPLY, (answer_key(request_id),), (codec.encode(data), _ms(ttl)))
+        self.calls.script(REPLY, (answer_key(request_id),), (codec.encode(data), _ms(ttl)))
 
     def await_answer(self, request_id: str, seconds: float) -> dict[str, Any] | None:
         """The answer, which is gone afterwards; None when none came in time."""
@@ -112,7 +114,7 @@ class Exchange:
 
     def leaves(self, installation: int) -> None:
         """We were told that an installation is removed; the keeper looks and erases."""
-        self.calls.script(scripts.LEAVES, (LEAVING,), (installation,))
+        self.calls.script(LEAVES, (LEAVING,), (installation,))
 
     def stays(self, installation: int) -> None:
         """It is there after all, or everything of it is gone."""
@@ -144,7 +146,7 @@ class Exchange:
 
     def leader(self, role: str, owner: str, ttl_ms: int) -> bool:
         """True when `owner` leads now, for `ttl_ms` more."""
-        return bool(self.calls.script(scripts.LEAD, (leader_key(role),), (owner, ttl_ms)))
+        return bool(self.calls.script(LEAD, (leader_key(role),), (owner, ttl_ms)))
 
 
 def _ms(seconds: float) -> int:

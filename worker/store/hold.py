@@ -8,15 +8,18 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from app.domain import chain, record, scripts
+from app.domain import chain, record
 from app.domain.cancelled import halt_of
 from app.domain.errors import Fenced, Halt, Handover, Reason, Unavailable
 from app.domain.record import JournalEntry, Kept
+from app.domain.scripts.journal import INTENT, NOTE, REMEMBER
+from app.domain.scripts.leases import BEAT
+from app.domain.scripts.spending import PAID, RESERVE, SETTLE
 from worker.store import artifacts, codec
 from worker.store.calls import Calls
 from worker.store.rows import Lease
 
-BEAT = 2.0  # seconds between two looks at the cancel flag, less for short leases
+LOOK_SECONDS = 2.0  # seconds between two looks at the cancel flag, less for short leases
 SPEND = record.spend_key("")
 KEEP_SPEND = 400 * 86_400  # seconds
 log = logging.getLogger(__name__)
@@ -47,7 +50,7 @@ class Heart:
         """One beat; after it, `lost` or `cancelled` may be set. Raises `Unavailable`."""
         began = time.monotonic()
         keys = (record.run_key(self.lease.run_id), record.DUE)
-        answer = self.calls.script(scripts.BEAT, keys, self.words)
+        answer = self.calls.script(BEAT, keys, self.words)
         if answer[0] == b"released":
             self.lost = "the lease was given back"
             self.ended.set()
@@ -87,7 +90,7 @@ class Heart:
                 self._lose(f"no heartbeat got through for {self.seconds:.0f} s ({away})")
 
     def _run(self) -> None:
-        while not self.ended.wait(min(self.seconds / 3, BEAT)):
+        while not self.ended.wait(min(self.seconds / 3, LOOK_SECONDS)):
             try:
                 self.beat()
             except Unavailable as away:
@@ -150,7 +153,7 @@ class LedgerHold:
     def note(self, kind: Kept, data: Mapping[str, Any]) -> JournalEntry:
         text = codec.encode(data)
         keys = (self._row, record.journal_key(self.lease.run_id))
-        name = self.calls.fenced(scripts.NOTE, self.lease.fence, keys, (kind, text)).decode()
+        name = self.calls.fenced(NOTE, self.lease.fence, keys, (kind, text)).decode()
         return JournalEntry(name, kind, codec.mapping(text))
 
     def entries(self) -> list[JournalEntry]:
@@ -165,7 +168,7 @@ class LedgerHold:
     def remember(self, name: str, data: Mapping[str, Any]) -> None:
         keys = (self._row, record.memory_key(name), record.held_key(self.lease.run_id))
         words = (codec.encode(data), record.MEMORY_SECONDS, name)
-        self.calls.fenced(scripts.REMEMBER, self.lease.fence, keys, words)
+        self.calls.fenced(REMEMBER, self.lease.fence, keys, words)
 
     def recall(self, name: str) -> dict[str, Any] | None:
         found = self.calls.command("GET", record.memory_key(name))
@@ -173,19 +176,19 @@ class LedgerHold:
 
     def reserve(self, dollars: int) -> None:
         words = (dollars, self.daily, self.lease.run_id, SPEND, KEEP_SPEND)
-        left = self.calls.fenced(scripts.RESERVE, self.lease.fence, (self._row,), words).decode()
+        left = self.calls.fenced(RESERVE, self.lease.fence, (self._row,), words).decode()
         if left:
             raise daily_cap(dollars, int(left), self.daily, large=self.lease.run.large)
 
     def settle(self, dollars: int) -> None:
         words = (dollars, self.lease.run_id, SPEND, KEEP_SPEND)
-        self.calls.fenced(scripts.SETTLE, self.lease.fence, (self._row,), words)
+        self.calls.fenced(SETTLE, self.lease.fence, (self._row,), words)
 
     def paid(self, dollars: int, data: Mapping[str, Any]) -> JournalEntry:
         text = codec.encode(data)
         keys = (self._row, record.journal_key(self.lease.run_id))
         words = (dollars, self.lease.run_id, SPEND, KEEP_SPEND, Kept.MODEL, text)
-        name = self.calls.fenced(scripts.PAID, self.lease.fence, keys, words).decode()
+        name = self.calls.fenced(PAID, self.lease.fence, keys, words).decode()
         return JournalEntry(name, Kept.MODEL, codec.mapping(text))
 
     def intent(self, key: str) -> dict[str, Any] | None:
@@ -200,7 +203,7 @@ class LedgerHold:
     def _intent(self, key: str, data: Mapping[str, Any], *, done: bool) -> None:
         text = codec.encode({name: part for name, part in data.items() if name != "done"})
         keys = (self._row, record.intents_key(self.lease.run_id))
-        self.calls.fenced(scripts.INTENT, self.lease.fence, keys, (key, text, int(done)))
+        self.calls.fenced(INTENT, self.lease.fence, keys, (key, text, int(done)))
 
     @property
     def _row(self) -> str:

@@ -6,40 +6,40 @@ longer than `patience`, or cannot write. All times are Redis milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from redis import Redis
 
-from app.domain import record, scripts
+from app.domain import record
 from app.domain.branch import branch_name
 from app.domain.errors import Fenced, IntegrityError, Missing, Waiting
-from app.domain.event import Event, EventKind
-from app.domain.record import ChangeRow, JournalEntry, Kept
+from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
+from app.domain.scripts.leases import BEAT, CLAIM, EXCUSE
+from app.domain.scripts.runs import ANSWER, CANCEL, DUE, OPEN_RUN, SAVE, WAKE
+from app.domain.scripts.spending import SPENT
 from app.domain.state import ENDS, FOLLOWING, OWNER, Kind, Role, State
 from worker.store import artifacts, codec, connect
 from worker.store.calls import Calls, operation
+from worker.store.changes import Changes
+from worker.store.events import Events
 from worker.store.exchange import Exchange
 from worker.store.hold import LedgerHold, intent, journal, journal_fault
 from worker.store.rows import Due, Lease, Opened, Opening, Row, Wake
 
 GRACE = 2_000  # ms after a lease's end until the run is due again
 HANDOVER = 5_000  # ms that the next role's wake-up gets before the keeper rings again
-TRIGGERS = 200  # open events that are looked through for a newer trigger
-RING_AGAIN = 30_000  # ms until a wake-up that nobody answered is repeated (doubling)
+AGAIN_MS = 30_000  # until a wake-up that nobody answered is repeated (doubling)
 
-TAKEN_SECONDS = 90 * 86_400  # that a review comment which a run took up is remembered
-
-EVENTS = record.event_key("")
 RUNS = record.run_key("")
 _ROLES, _STATES = frozenset(Role), frozenset(State)
 CHANGES = record.change_key("")
 SPEND = record.spend_key("")
 
 
-class Ledger(Exchange):
+class Ledger(Events, Changes, Exchange):
     """All rows. `durable=False` is for benchmarks: it skips the check of the server's settings."""
 
     def __init__(self, redis: Redis, *, durable: bool = True, patience: float = 10.0) -> None:
@@ -53,43 +53,7 @@ class Ledger(Exchange):
             connect.check_server(self.redis)
 
     def now(self) -> int:
-        seconds, micro = self.calls.command("TIME")
-        return int(seconds) * 1000 + int(micro) // 1000
-
-    # -- events
-
-    def add_event(self, event: Event) -> bool:
-        """Write an event that did not come through the receiver; False if it is there already."""
-        letter, *why = self.calls.script(
-            scripts.RECEIVE,
-            (record.INBOX, record.EVENTS_OPEN),
-            (record.SCHEMA, EVENTS, event.key, codec.encode(event)),
-        )
-        if why:
-            raise IntegrityError(f"event {event.key} cannot be written: {why[0].decode()}")
-        return bool(letter == b"n")
-
-    def event(self, key: str) -> Event | None:
-        version, data = self._fields(record.event_key(key), "v", "data")
-        if version is None or data is None:
-            return None
-        codec.guard(version, f"event {key}")
-        return codec.event(data)
-
-    def unhandled_events(self, limit: int, older_ms: int = 0) -> list[str]:
-        """Keys of events without outcome that were written `older_ms` or more ago, oldest first."""
-        newest: str | int = self.now() - older_ms if older_ms else "+inf"
-        words = (record.EVENTS_OPEN, "-inf", newest, "LIMIT", 0, limit)
-        return [key.decode() for key in self.calls.command("ZRANGEBYSCORE", *words)]
-
-    def opened_by(self, key: str) -> str:
-        """The run that an event opened, "" for none."""
-        return (self._fields(record.event_key(key), "run")[0] or b"").decode()
-
-    def event_done(self, key: str, outcome: str) -> None:
-        """Nobody needs to handle this event again; the first outcome stays."""
-        keys = (record.event_key(key), record.EVENTS_OPEN)
-        self.calls.script(scripts.EVENT_DONE, keys, (key, outcome, record.EVENT_SECONDS))
+        return self.calls.now()
 
     # -- runs
 
@@ -117,7 +81,7 @@ class Ledger(Exchange):
         while True:
             opened = replace(run, change=wanted or run.id)
             answer = self.calls.script(
-                scripts.OPEN_RUN,
+                OPEN_RUN,
                 keys,
                 (
                     run.id,
@@ -147,7 +111,7 @@ class Ledger(Exchange):
 
     def run(self, run_id: str) -> Run | None:
         """The run as last saved, without a lease."""
-        version, data = self._fields(record.run_key(run_id), "v", "data")
+        version, data = self.calls.fields(record.run_key(run_id), "v", "data")
         if version is None or data is None:
             return None
         codec.guard(version, f"run {run_id}")
@@ -159,9 +123,9 @@ class Ledger(Exchange):
         if run is None:
             return None
         names = ("rev", "fence", "lease", "crashes", "wakes", "cancel")
-        numbers = [int(n or 0) for n in self._fields(record.run_key(run_id), *names)]
+        numbers = [int(n or 0) for n in self.calls.fields(record.run_key(run_id), *names)]
         rev, fence, lease, crashes, wakes, cancel = numbers
-        owner = self._fields(record.run_key(run_id), "owner")[0] or b""
+        owner = self.calls.fields(record.run_key(run_id), "owner")[0] or b""
         due = int(self.calls.command("ZSCORE", record.DUE, run_id) or 0)
         return Row(run, rev, fence, owner.decode(), lease, crashes, wakes, due, cancel == 1)
 
@@ -186,6 +150,14 @@ class Ledger(Exchange):
         """Ids of runs that have not ended and told so, by wake time."""
         return [run.decode() for run in self.calls.command("ZRANGE", record.DUE, 0, -1)]
 
+    def history(self, run: Run) -> list[Run]:
+        """The runs of a run's Change, oldest first."""
+        change = self.change(run.change)
+        found = [self.run(one) for one in change.runs] if change is not None else []
+        return [one for one in found if one is not None]
+
+    # -- leases
+
     def claim(
         self, run_id: str, owner: str, lease_ms: int, role: Role | None = None
     ) -> Lease | None:
@@ -196,7 +168,7 @@ class Ledger(Exchange):
         newer version wrote, which is left as it is.
         """
         answer = self.calls.script(
-            scripts.CLAIM,
+            CLAIM,
             (record.run_key(run_id), record.DUE),
             (owner, lease_ms, GRACE, record.SCHEMA, operation(), run_id, role or ""),
         )
@@ -221,7 +193,7 @@ class Ledger(Exchange):
         """`owner` lost Redis and lives to say so: its lease is given back, or its lapse counts as a
         crash no more. False where neither was there."""
         keys = (record.run_key(run_id), record.DUE)
-        return bool(self.calls.script(scripts.EXCUSE, keys, (owner, record.SCHEMA, run_id)))
+        return bool(self.calls.script(EXCUSE, keys, (owner, record.SCHEMA, run_id)))
 
     def save(
         self, lease: Lease, run: Run, *, due_ms: int | None = None, release: bool = False
@@ -237,7 +209,7 @@ class Ledger(Exchange):
             raise IntegrityError(f"lease of run {lease.run_id} cannot save run {run.id}")
         over = run.state in ENDS and run.explained
         answer = self.calls.fenced(
-            scripts.SAVE,
+            SAVE,
             lease.fence,
             (record.run_key(run.id), record.DUE, record.change_key(run.change)),
             (
@@ -264,7 +236,7 @@ class Ledger(Exchange):
     def beat(self, lease: Lease, lease_ms: int) -> bool:
         """Keep the lease alive; True when a person asked for the end. Raises `Fenced`."""
         answer = self.calls.script(
-            scripts.BEAT,
+            BEAT,
             (record.run_key(lease.run_id), record.DUE),
             (lease.fence, lease_ms, GRACE, lease.run_id),
         )
@@ -290,11 +262,13 @@ class Ledger(Exchange):
         lasts = lease_ms or lease.lease_ms
         return LedgerHold(self.calls, lease, daily, lasts, GRACE, on_lost, leave)
 
+    # -- what people say
+
     def cancel(self, run_id: str, why: str = "") -> bool:
         """Ask a run to end; False when there is none or it is over. One that ends already is left
         to tell its ending. `why` is as `cancelled.kept` makes it; the first one stays."""
         keys = (record.run_key(run_id), record.DUE)
-        return bool(self.calls.script(scripts.CANCEL, keys, (run_id, why, *sorted(ENDS))))
+        return bool(self.calls.script(CANCEL, keys, (run_id, why, *sorted(ENDS))))
 
     def answer(self, run_id: str, event_key: str, text: str) -> bool:
         """Hand a run that waits for an answer its answer (`text` goes into its journal as a note
@@ -303,7 +277,7 @@ class Ledger(Exchange):
         entry = codec.encode({"answer": text, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.ANSWER, Kept.NOTE, entry)
-        return bool(self.calls.script(scripts.ANSWER, keys, words))
+        return bool(self.calls.script(ANSWER, keys, words))
 
     def approve(self, run_id: str, event_key: str, digest: str, by: str) -> bool:
         """Let a run that waits for its plan's approval go on with the plan of that hash; False
@@ -312,7 +286,7 @@ class Ledger(Exchange):
         entry = codec.encode({"approved": digest, "by": by, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.PLAN, Kept.NOTE, entry)
-        return bool(self.calls.script(scripts.ANSWER, keys, words))
+        return bool(self.calls.script(ANSWER, keys, words))
 
     def publish(self, run_id: str, event_key: str, tree: str, by: str) -> bool:
         """Let a run that waits for that word publish the tree of that id; False when it does not
@@ -320,71 +294,24 @@ class Ledger(Exchange):
         entry = codec.encode({"publish": tree, "by": by, "event": event_key})
         keys = (record.run_key(run_id), record.DUE, record.journal_key(run_id))
         words = (run_id, event_key, Waiting.PUBLISH, Kept.NOTE, entry)
-        return bool(self.calls.script(scripts.ANSWER, keys, words))
+        return bool(self.calls.script(ANSWER, keys, words))
 
-    def edited(self, repository: int, issue: int, at: str, by: str) -> None:
-        """Remember an edit of an issue's text as we were told of it, for a week."""
-        key = record.edited_key(repository, issue)
-        self.calls.command("SET", key, codec.encode({"at": at, "by": by}), "EX", 7 * 86_400)
+    # -- wake-ups
 
-    def last_edit(self, repository: int, issue: int) -> tuple[str, str]:
-        """(when as GitHub said it, by whom) its text was last edited; ("", "") if unknown."""
-        found = self.calls.command("GET", record.edited_key(repository, issue))
-        row = codec.mapping(found) if found else {}
-        return str(row.get("at", "")), str(row.get("by", ""))
-
-    def taking_off(self, repository: int, issue: int) -> None:
-        """Remember, for an hour, that we take the trigger's label off an issue now."""
-        key = record.taken_off_key(repository, issue)
-        self.calls.command("SET", key, self.now(), "EX", 3_600)
-
-    def taken_off(self, repository: int, issue: int) -> int:
-        """When we took the trigger's label off last (Redis ms), 0 if that is long ago."""
-        return int(self.calls.command("GET", record.taken_off_key(repository, issue)) or 0)
-
-    def heard(self, key: str) -> int:
-        """When the event was written (Redis ms), 0 for one that is not there."""
-        return int(self._fields(record.event_key(key), "at")[0] or 0)
-
-    def newer_trigger(self, run: Run) -> bool:
-        """Whether a label event of the run's issue other than its own waits to be handled."""
-        for key in self.unhandled_events(TRIGGERS):
-            event = self._told(key) if key != run.event else None
-            if (
-                event is not None
-                and event.kind is EventKind.ISSUE_LABELED
-                and (event.repository.id, event.issue) == (run.repository.id, run.issue)
-            ):
-                return True
-        return False
-
-    def _told(self, key: str) -> Event | None:
-        try:
-            return self.event(key)
-        except codec.NewerSchema:
-            return None
-
-    def wake(self, run_id: str, role: Role, again_ms: int = RING_AGAIN) -> Wake:
+    def wake(self, run_id: str, role: Role, again_ms: int = AGAIN_MS) -> Wake:
         """Count a wake-up (for the job's id), 0 where the last one waits in its queue still; the
         run is due again after `again_ms`, doubled with each wake-up that no claim answered. Raises
         `Missing`."""
         queues = (record.queue_of(role, large=large) for large in (False, True))
         keys = (record.run_key(run_id), record.DUE, *map(record.waiting_jobs, queues))
-        count, size = self.calls.script(scripts.WAKE, keys, (run_id, again_ms))
+        count, size = self.calls.script(WAKE, keys, (run_id, again_ms))
         if not int(count):
             raise Missing(f"there is no run {run_id} in the ledger")
         return Wake(max(0, int(count)), size.decode() == record.LARGE)
 
-    def ring_again(self, key: str, pause_ms: int) -> int:
-        """Count a wake-up of the desk for an event (for the job's id); 0 where the last one waits
-        in its queue still, or was counted here less than `pause_ms` ago."""
-        keys = (record.event_key(key), record.waiting_jobs(record.QUEUE_DESK))
-        words = (record.event_job(key, ""), pause_ms)
-        return int(self.calls.script(scripts.RING_AGAIN, keys, words))
-
     def due(self, now: int, limit: int) -> list[Due]:
         """Runs past their wake time without a live lease, longest first."""
-        flat = self.calls.script(scripts.DUE, (record.DUE,), (now, limit, RUNS))
+        flat = self.calls.script(DUE, (record.DUE,), (now, limit, RUNS))
         parts = [part.decode() for part in flat]
         found = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
         # A newer version's run is rung for, too; a state that is not known here is only named.
@@ -393,6 +320,8 @@ class Ledger(Exchange):
             for run_id, role, state in found
             if role in _ROLES
         ]
+
+    # -- what a run leaves
 
     def journal(self, run_id: str) -> list[JournalEntry]:
         """A run's journal, oldest first, without a lease."""
@@ -412,96 +341,4 @@ class Ledger(Exchange):
 
     def spent_today(self) -> int:
         """Micro-dollars spent and reserved today (UTC) over everything."""
-        return int(self.calls.script(scripts.SPENT, (), (SPEND,)))
-
-    # -- Changes
-
-    def change(self, change_id: str) -> ChangeRow | None:
-        names = ("v", "repository", "issue", "branch", "active", "runs", "pull", "open")
-        row = self._fields(record.change_key(change_id), *names)
-        if row[0] is None:
-            return None
-        codec.guard(row[0], f"Change {change_id}")
-        repository, issue, branch, active, runs, pull, still = (
-            (p or b"").decode() for p in row[1:]
-        )
-        return ChangeRow(
-            id=change_id,
-            repository=int(repository),
-            issue=int(issue),
-            branch=branch,
-            active=active,
-            runs=tuple(runs.split(",")),
-            pull=int(pull),
-            open=still == "1",
-        )
-
-    def history(self, run: Run) -> list[Run]:
-        """The runs of a run's Change, oldest first."""
-        change = self.change(run.change)
-        found = [self.run(one) for one in change.runs] if change is not None else []
-        return [one for one in found if one is not None]
-
-    def open_change(self, repository: int, issue: int) -> ChangeRow | None:
-        """The issue's one open Change."""
-        found = self.calls.command("GET", record.issue_key(repository, issue))
-        return self.change(found.decode()) if found else None
-
-    def close_change(self, change: ChangeRow) -> bool:
-        """Its pull request was closed: the next label begins a new Change."""
-        keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
-        return bool(self.calls.script(scripts.CLOSE_CHANGE, keys, (change.id,)))
-
-    def reopen_change(self, change: ChangeRow) -> bool:
-        """Its pull request was opened again; False where the issue has another open Change."""
-        keys = (record.change_key(change.id), record.issue_key(change.repository, change.issue))
-        return bool(self.calls.script(scripts.REOPEN_CHANGE, keys, (change.id,)))
-
-    def wait_for_head(self, change: str, event_key: str) -> str:
-        """The key of the one event that waits to have a Change's head looked at: this one, or an
-        earlier one that is open still and will see what this one tells of."""
-        keys = (record.push_key(change), record.EVENTS_OPEN)
-        held = self.calls.script(scripts.WAIT_FOR_HEAD, keys, (event_key, record.EVENT_SECONDS))
-        return str(held.decode())
-
-    def waits_for_head(self, change: str) -> str:
-        """The key of the event that waits for the end of a Change's run, "" without one."""
-        found = self.calls.command("GET", record.push_key(change))
-        return found.decode() if found else ""
-
-    def look_at_head(self, change: str, event_key: str) -> None:
-        """Say so before the head is read: what is pushed from now on waits for itself."""
-        self.calls.script(scripts.LOOK_AT_HEAD, (record.push_key(change),), (event_key,))
-
-    # -- review comments that wait for their turn
-
-    def wait_turn(self, change: str, event_key: str) -> int:
-        """Let a review comment wait for the Change's next run; how many wait now, 0 where a run
-        took this one up before."""
-        words = (event_key, self.heard(event_key), change)
-        return int(self.calls.script(scripts.WAIT_TURN, self._turns(change), words))
-
-    def waiting(self, change: str) -> list[str]:
-        """Event keys of the comments that wait, in the order in which they were written. What
-        waits is kept: who asks keeps it for another while."""
-        found = self.calls.command("ZRANGE", self._turns(change)[0], 0, -1)
-        keys = [key.decode() for key in found]
-        for key in keys:
-            self.calls.command("EXPIRE", record.event_key(key), record.EVENT_SECONDS)
-        return keys
-
-    def taken(self, change: str, event_keys: Sequence[str]) -> None:
-        """A run took these comments up, or they were refused: they wait no longer."""
-        words: list[str | int] = [change, TAKEN_SECONDS, *event_keys]
-        self.calls.script(scripts.TAKEN, self._turns(change), words)
-
-    def changes_waiting(self) -> list[str]:
-        """Ids of Changes with comments that wait."""
-        return sorted(one.decode() for one in self.calls.command("SMEMBERS", record.WAITS))
-
-    @staticmethod
-    def _turns(change: str) -> tuple[str, str, str]:
-        return record.waits_key(change), record.taken_key(change), record.WAITS
-
-    def _fields(self, key: str, *names: str) -> list[Any]:
-        return list(self.calls.command("HMGET", key, *names))
+        return int(self.calls.script(SPENT, (), (SPEND,)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from app.domain import record, scripts
+from app.domain import record
+from app.domain.scripts.pace import LIMIT, PACE
 from worker.store.calls import Calls
 
 
@@ -33,9 +34,7 @@ class Pacing:
         """The next turn, taken; or none, and nothing is taken."""
         hourly = self.hourly if self.gap else 0
         keys, words = (record.pace_key(installation),), (self.gap, self.longest, hourly)
-        no, when, why = (
-            p.decode(errors="replace") for p in self._script(scripts.PACE, keys, words)
-        )
+        no, when, why = (p.decode(errors="replace") for p in self._script(PACE, keys, words))
         return Turn("", int(when)) if not no else Turn(no, int(when) - self._now(), why)
 
     def limited(self, installation: int) -> Turn:
@@ -47,7 +46,7 @@ class Pacing:
     def limit(self, installation: int, ms: int, said: bool, why: str) -> None:
         """GitHub limits the installation for `ms`; `said` is whether it told so itself."""
         keys = (record.pace_key(installation),)
-        self._script(scripts.LIMIT, keys, (ms, int(said), why))
+        self._script(LIMIT, keys, (ms, int(said), why))
 
     def _script(self, lua: str, keys: tuple[str, ...], words: tuple[int | str, ...]) -> list[bytes]:
         answer: list[bytes] = self.calls.script(lua, keys, words)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from app.domain import record, scripts
+from app.domain import record
 from app.domain.errors import Halt, IntegrityError, Reason
 from app.domain.run import Run
+from app.domain.scripts.forgetting import FORGET
 from app.domain.state import ENDS, Signal
 from worker.store import codec
 from worker.store.ledger import Ledger
@@ -55,7 +56,7 @@ def forget(ledger: Ledger, run_id: str, keep_ms: int, *, erase: bool = False) ->
         record.issue_prefix(), record.APPROVALS, record.WAITS, record.approvals_prefix(),
         *record.rows_of_change(change),
     )  # fmt: skip
-    return bool(ledger.calls.script(scripts.FORGET, keys, words))
+    return bool(ledger.calls.script(FORGET, keys, words))
 
 
 def erase(ledger: Ledger, installation: int) -> int:

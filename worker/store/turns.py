@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.domain import record, scripts
+from app.domain import record
+from app.domain.scripts.waits import NEXT_TURN, TAKE_TURN
 from worker.store.calls import Calls
 
 TURN_MS = 30_000  # whoever is killed holds the others up no longer; their rows stay due
@@ -28,11 +29,11 @@ class Turns:
         `token` is a fresh one for each try."""
         if not self.issue:
             return True
-        return bool(self.calls.script(scripts.TAKE_TURN, self._keys, (token, event, TURN_MS)))
+        return bool(self.calls.script(TAKE_TURN, self._keys, (token, event, TURN_MS)))
 
     def passed(self, token: str) -> str:
         """The turn of `token` is over; the key of the event that waits longest, "" if none does."""
         if not self.issue:
             return ""
-        found = self.calls.script(scripts.NEXT_TURN, self._keys, (token,))
+        found = self.calls.script(NEXT_TURN, self._keys, (token,))
         return found.decode() if found else ""

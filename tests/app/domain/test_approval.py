@@ -22,7 +22,7 @@ from app.domain.approval import (
 )
 from app.domain.event import Person
 from app.domain.evidence import Result
-from app.domain.ports import Vote
+from app.domain.ports.approval import Vote
 from app.domain.repo_config import Approval
 
 ASKER = Person(1, "alice")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.domain.check import Check, Counts, Outcome, Tier
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 
 CHECK = Check("tests", ("sh", "-euc", "make"), {"B": "2", "A": "1"}, "a", (), "r.xml")
 

@@ -10,7 +10,8 @@ from app.domain import ci_repair
 from app.domain.ci_repair import SHOWN, TEXT_CAP, bound, event_of, sentence, wanted, words
 from app.domain.event import Person
 from app.domain.evidence import Result, Verdict
-from app.domain.ports import FailedReport, PullView
+from app.domain.ports.ci import FailedReport
+from app.domain.ports.views import PullView
 from app.domain.repo_config import RepoConfig
 from app.domain.revision import OWN_CI, Thread, scope_of
 from app.domain.run import Publication, Run

@@ -10,7 +10,7 @@ from app.domain import approval
 from app.domain.approval import Proof
 from app.domain.evidence import Result
 from app.domain.merge_gate import Ci, Facts, Why, gate, output, own_ci
-from app.domain.ports import Report
+from app.domain.ports.ci import Report
 from app.domain.repo_config import Approval
 
 HEAD = "a" * 40

@@ -8,7 +8,8 @@ import pytest
 
 from app.domain.approval import Facts
 from app.domain.event import Person
-from app.domain.ports import PullView, Vote
+from app.domain.ports.approval import Vote
+from app.domain.ports.views import PullView
 from app.domain.ready import Asked, Done, Passed, Past, asked_of, asks, marks
 from app.domain.repo_config import Approval, Ready
 from app.domain.run import Run

@@ -120,8 +120,24 @@ def test_other_ecosystems_are_recognised_by_their_manifest() -> None:
     assert len(found.assumed) == 3
 
 
-def test_several_ecosystems_give_several_checks() -> None:
+def test_several_ecosystems_give_several_checks_and_each_is_noted_as_assumed() -> None:
     assert names({"conftest.py": "", "go.mod": ""}) == ["pytest", "go test"]
+    found = look(
+        {
+            "pyproject.toml": "[tool.pytest.ini_options]\n",
+            "package.json": '{"scripts": {"test": "node --test"}}',
+            "Makefile": "test:\n\tpytest && npm test\n",
+        }
+    )
+    assert [check.name for check in found.checks] == ["pytest", "npm test"]
+    assert found.assumed == (
+        "No check is configured; its configuration looks like pytest, so `python3 -m pytest` is "
+        "one of 2 checks.",
+        "No check is configured; `package.json` has a test script, so `npm test` is one of 2 "
+        "checks.",
+    )
+    (alone,) = look({"go.mod": ""}).assumed
+    assert alone == "No check is configured; there is a `go.mod`, so `go test ./...` is the check."
 
 
 @pytest.mark.parametrize(

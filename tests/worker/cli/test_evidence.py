@@ -12,19 +12,19 @@ from app.domain.record import Kept, blob_key, journal_key
 from tests.app.domain.report_world import COMMIT, passed
 from tests.redis_server import Server
 from tests.worker.store.samples import opened
-from worker import settings
 from worker.attest import bundle
 from worker.attest.attestation import statements
 from worker.attest.signing import Signer
 from worker.cli import evidence
+from worker.settings.door import Door
 from worker.store.ledger import Ledger
 
 RUN = "r1"
 
 
 @pytest.fixture
-def door(redis_process: Server) -> settings.Door:
-    return settings.Door({"PATCHWARRANT_REDIS_URL": redis_process.url})
+def door(redis_process: Server) -> Door:
+    return Door({"PATCHWARRANT_REDIS_URL": redis_process.url})
 
 
 def published(redis: Redis) -> str:
@@ -46,7 +46,7 @@ def published(redis: Redis) -> str:
 
 
 def test_the_bundle_is_written_as_it_was_kept(
-    redis: Redis, door: settings.Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    redis: Redis, door: Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = published(redis)
     path = tmp_path / "bundle.json"
@@ -56,7 +56,7 @@ def test_the_bundle_is_written_as_it_was_kept(
 
 
 def test_the_page_of_a_run_stands_beside_its_bundle(
-    redis: Redis, door: settings.Door, tmp_path: Path
+    redis: Redis, door: Door, tmp_path: Path
 ) -> None:
     published(redis)
     path = tmp_path / "page.html"
@@ -65,7 +65,7 @@ def test_the_page_of_a_run_stands_beside_its_bundle(
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(
-    redis: Redis, door: settings.Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    redis: Redis, door: Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published(redis)
     for words in ([str(tmp_path)], [str(tmp_path / "b.json"), "--page", str(tmp_path)]):
@@ -74,7 +74,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
 
 
 def test_a_journal_that_was_touched_is_named_and_nothing_is_written(
-    redis: Redis, door: settings.Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    redis: Redis, door: Door, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published(redis)
     name, _fields = redis.xrange(journal_key(RUN))[0]
@@ -87,7 +87,7 @@ def test_a_journal_that_was_touched_is_named_and_nothing_is_written(
 
 
 def test_a_journal_rewritten_with_good_stamps_is_still_not_what_was_signed(
-    redis: Redis, door: settings.Door, capsys: pytest.CaptureFixture[str]
+    redis: Redis, door: Door, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Who owns Redis can stamp again; the signed head cannot be made anew without the key."""
     published(redis)
@@ -108,7 +108,7 @@ def test_a_journal_rewritten_with_good_stamps_is_still_not_what_was_signed(
 
 
 def test_a_touched_bundle_and_a_run_without_one_are_said(
-    redis: Redis, door: settings.Door, capsys: pytest.CaptureFixture[str]
+    redis: Redis, door: Door, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         evidence.main(door, [])

@@ -140,10 +140,12 @@ def test_the_settings_file_is_what_the_roles_read(hub: GitHubStandin, tmp_path: 
     values = env_file.parsed((tmp_path / ".env").read_text())
     assert values["PATCHWARRANT_INTAKE"] == "poll" and values["PATCHWARRANT_OWNERS"] == "acme"
     script = (
-        "from worker import settings\n"
-        "door = settings.Door(settings.environment())\n"
-        "try: settings.desk(door)\n"
-        "except settings.SettingsError as error: print(error)\n"
+        "from worker.settings.desk import desk_settings\n"
+        "from worker.settings.door import Door, SettingsError\n"
+        "from worker.settings.environment import environment\n"
+        "door = Door(environment())\n"
+        "try: desk_settings(door)\n"
+        "except SettingsError as error: print(error)\n"
         "print(door.environment['PATCHWARRANT_APP_ID'])\n"
     )
     done = subprocess.run(

@@ -10,7 +10,7 @@ from app.domain.contract import Contract
 from app.domain.edit import Candidate, Change
 from app.domain.event import EventKind, Person
 from app.domain.evidence import Finding, Holds, Result, Verdict
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.run import Attempt, Publication, Run
 from app.domain.state import ENDS, Kind, Role, State
 from tests.fakes.github import BOT, FakeGitHub, Files, tree_id

@@ -8,7 +8,7 @@ from app.domain.edit import Candidate, Change
 from app.domain.event import Event, EventKind, Person
 from app.domain.evidence import Finding, Holds, Result, Verdict
 from app.domain.permissions import Phase
-from app.domain.ports import InlineView, ReviewView
+from app.domain.ports.views import InlineView, ReviewView
 from app.domain.repo_config import RepoConfig
 from app.domain.revision import Revision, Scope, Thread
 from app.domain.run import Attempt, Publication, Run, Snapshot

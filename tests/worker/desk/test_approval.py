@@ -19,7 +19,8 @@ from app.domain.errors import Refused, Unavailable
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
-from app.domain.ports import ApprovalReader, GitHubWriter, Vote
+from app.domain.ports.approval import ApprovalReader, Vote
+from app.domain.ports.writer import GitHubWriter
 from app.domain.record import Kept
 from app.domain.repo_config import Approval, RepoConfig
 from app.domain.revision import Revision, Scope

@@ -9,7 +9,7 @@ import pytest
 from app.domain.approval import CHECK
 from app.domain.errors import Unavailable
 from app.domain.event import EventKind, Person
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from tests.fakes.github import FakeCheck
 from tests.worker.desk.test_approval import NUMBERS, WAITS, Town, town
 from worker.desk.events import handle_event

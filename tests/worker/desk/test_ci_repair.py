@@ -10,7 +10,7 @@ from redis import Redis
 from app.domain import ci_repair
 from app.domain.ci_repair import TOLD
 from app.domain.event import EventKind
-from app.domain.ports import FailedReport, Report
+from app.domain.ports.ci import FailedReport, Report
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
 from app.domain.state import Kind, State

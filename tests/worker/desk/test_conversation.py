@@ -15,7 +15,7 @@ from app.domain.event import EventKind, Person, Repository
 from app.domain.evidence import Result, Verdict
 from app.domain.intake import request_of
 from app.domain.plan import Action, Plan, PlannedFile
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.record import Kept
 from app.domain.repo_config import Approval, RepoConfig, Roles
 from app.domain.run import Publication, Run, Wait

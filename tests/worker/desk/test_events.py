@@ -10,7 +10,7 @@ from redis import Redis
 
 from app.domain.errors import Unavailable, Waiting
 from app.domain.event import Event, Person
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.run import Publication, Wait
 from app.domain.state import State
 from app.domain.triggers import OPENED

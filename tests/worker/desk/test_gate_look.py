@@ -11,7 +11,7 @@ from redis import Redis
 from app.domain.errors import Refused
 from app.domain.merge_gate import CHECK
 from app.domain.permissions import Phase
-from app.domain.ports import CiReader, Report
+from app.domain.ports.ci import CiReader, Report
 from app.domain.run import Run
 from tests.fakes.github import FakeCheck
 from tests.worker.desk.made import office

@@ -16,7 +16,9 @@ from app.domain.errors import Refused, Uncertain
 from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter, PullAct, PullView, Report
+from app.domain.ports.ci import Report
+from app.domain.ports.views import PullAct, PullView
+from app.domain.ports.writer import GitHubWriter
 from app.domain.ready import Done
 from app.domain.run import Run
 from tests.fakes.github import FakeWriter

@@ -12,7 +12,7 @@ from redis import Redis
 from app.domain.errors import Fault, Halt, IntegrityError, Reason, Unavailable
 from app.domain.event import Repository
 from app.domain.permissions import Phase
-from app.domain.ports import Token
+from app.domain.ports.tokens import Token
 from app.domain.run import Run
 from app.domain.state import State
 from tests.standins.github_world import REPO, Acme

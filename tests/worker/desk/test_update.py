@@ -12,7 +12,7 @@ from redis import Redis
 from app.domain.errors import HaltRecord, Reason, Refused, Uncertain
 from app.domain.event import Person
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter
+from app.domain.ports.writer import GitHubWriter
 from app.domain.run import Run
 from app.domain.state import Kind, State
 from tests.fakes.github import Files
@@ -215,3 +215,14 @@ def test_a_closed_pull_request_is_not_updated(town: Street) -> None:
     assert town.say("/agent update", 64) is None
     assert any("was closed" in one for one in town.comments(7))
     assert len(town.runs()) == 1
+
+
+def test_what_is_said_beside_another_run_fits_the_pull_request(town: Street) -> None:
+    assert town.say("/agent retry", 59) is None
+    (note,) = town.comments(7)
+    assert "The pull request #7 is open, so no new one is begun." in note
+    assert "`/agent revise`" in note and "set the label `agent:fix` on its issue again" in note
+    run_id = town.say("/agent update", 60)
+    assert town.say("/agent verify", 61) is None
+    _, note = town.comments(7)
+    assert f"A run for this pull request is at work already (`{run_id}`)" in note

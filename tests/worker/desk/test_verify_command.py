@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from app.domain.errors import Halt, HaltRecord
 from app.domain.event import EventKind, Person, Repository
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.run import Run
 from app.domain.state import Kind, State
 from tests.worker.desk.test_conversation import NUMBERS, PEOPLE, ROLES, ended, front, nudge, say
@@ -77,6 +78,22 @@ def test_it_can_be_asked_after_cancelled_and_repeated(pull: Front) -> None:
     assert found is not None and (found.kind, found.issue) == (Kind.VERIFY, 7)
 
 
+def test_what_is_said_about_a_second_run_fits_a_pull_request(pull: Front) -> None:
+    say(pull, "retry", pull=True)
+    assert "no run of mine here to do again; `/agent verify` starts one" in pull.notes()[0]
+    run = started(pull)
+    assert say(pull, "retry", pull=True) is None
+    note = pull.notes()[1]
+    assert f"A run for this pull request is at work already (`{run.id}`)" in note
+    ended(pull, run.id)
+    for _ in range(4):
+        ended(pull, started(pull).id)
+    assert say(pull, "verify", pull=True) is None
+    note = pull.notes()[2]
+    assert "this pull request, with its issue, had 5 runs within an hour" not in note
+    assert "this pull request, with its issue, has had 5 runs within an hour" in note
+
+
 def test_an_issue_is_told_where_it_belongs(pull: Front) -> None:
     assert say(pull, "verify") is None
     (note,) = pull.notes()
@@ -127,6 +144,15 @@ def test_the_button_does_nothing_for_others_and_on_other_check_runs(pull: Front)
     assert len(pull.ledger.runs(10)) == 2 and pull.notes() == []
 
 
+def told(front: Front, run: Run) -> HaltRecord:
+    """Why a run that was asked to end is to end, as its next worker hears it."""
+    lease = front.ledger.claim(run.id, "desk", 10_000)
+    assert lease is not None
+    with front.ledger.hold(lease, daily=1) as hold, pytest.raises(Halt) as ended_by:
+        hold.look()
+    return ended_by.value.record
+
+
 @pytest.mark.parametrize("state", ["open", "closed"])
 def test_closing_the_pull_request_ends_the_look_at_it(pull: Front, state: str) -> None:
     run = started(pull)
@@ -134,3 +160,16 @@ def test_closing_the_pull_request_ends_the_look_at_it(pull: Front, state: str) -
     nudge(pull, "pull_request.closed", issue=7, branch="topic")
     row = pull.ledger.row(run.id)
     assert row is not None and row.cancelled == (state == "closed")
+    if state == "closed":
+        said = told(pull, run)
+        assert said.message == "The pull request was closed by alice."
+        assert said.next_step.endswith("then say `/agent verify` once more.")
+
+
+def test_whatever_else_happens_a_closed_pull_request_is_not_called_an_issue(pull: Front) -> None:
+    run = started(pull)
+    pull.hub.pulls[7] = replace(VIEW, state="closed", merged=True)
+    nudge(pull, "repository.edited", issue=0)
+    said = told(pull, run)
+    assert said.message == "The pull request was merged."
+    assert said.next_step == "`/agent verify` is for open pull requests."

@@ -12,11 +12,12 @@ import pytest
 from app.domain.errors import Unavailable
 from tests.worker.local.world import AFTER, CONFIG, Scene, commit, git, scene
 from tests.worker.sandbox.running import Service, running
-from worker import settings
 from worker.attest import bundle
 from worker.attest.signing import Signer
 from worker.local import check, verify
-from worker.local.sandbox import sandbox
+from worker.local.sandbox import handed, sandbox
+from worker.settings.door import Door, Secret
+from worker.settings.person import LocalSettings
 
 __all__ = ["running"]
 pytestmark = pytest.mark.docker
@@ -30,7 +31,7 @@ def made(tmp_path: Path) -> Scene:
 
 
 def run(service: Service, *words: str) -> int:
-    return check.main(settings.Door({"PATCHWARRANT_SANDBOX": service.socket}), list(words))
+    return check.main(Door({"PATCHWARRANT_SANDBOX": service.socket}), list(words))
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
@@ -52,7 +53,7 @@ def test_a_fix_passes_and_its_evidence_verifies_and_can_be_repeated(
     assert "PASSED" in words and made.head in words
     assert page.read_text().startswith("# Passed on tree ") and "| `tests` |" in page.read_text()
     again = ["--repo", str(made.place), "--key", str(public), "--rerun"]
-    door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
+    door = Door({"PATCHWARRANT_SANDBOX": running.socket})
     assert verify.main(door, again) == 0
     assert "✔ The checks, run again here, say the same" in said(capsys)
     assert verify.main(door, [*again, "--json"]) == 0
@@ -173,16 +174,26 @@ def test_a_base_without_any_check_shows_the_lines_to_add(
 def test_no_repository_and_no_engine_are_said(
     tmp_path: Path, made: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    door = settings.Door({"PATCHWARRANT_SANDBOX": str(tmp_path / "none")})
+    door = Door({"PATCHWARRANT_SANDBOX": str(tmp_path / "none")})
     assert check.main(door, ["--repo", str(tmp_path)]) == 2
     assert "is not inside a git repository" in said(capsys)
-    held = settings.LocalSettings(str(tmp_path / "none"), False, "", settings.Secret(""))
+    held = LocalSettings(str(tmp_path / "none"), False, "", Secret(""))
     nowhere = {"DOCKER_HOST": "unix:///nowhere", "PATH": os.environ["PATH"]}
     with (
         pytest.raises(Unavailable, match="The sandbox did not start"),
         sandbox(held, nowhere, lambda _words: None),
     ):
         pass
+
+
+def test_a_sandbox_of_our_own_gets_its_settings_and_no_secret() -> None:
+    known = {
+        "PATCHWARRANT_IMAGES": "redis:7",
+        "PATCHWARRANT_SETUP_HOSTS": "files.example.org",
+        "PATH": "/bin",
+    }
+    secrets = {"GITHUB_TOKEN": "x", "ANTHROPIC_API_KEY": "x", "PATCHWARRANT_GITHUB_TOKEN": "x"}
+    assert handed({**known, **secrets, "LANG": ""}) == known
 
 
 def test_what_a_reviewer_would_overlook_is_named_and_no_secret_is_shown(
@@ -233,7 +244,7 @@ def test_a_rerun_sets_up_again_or_says_that_it_cannot(
     public.write_text(Signer.load(key).public_pem)
     words = ["--repo", str(made.place), "--bundle", str(kept), "--key", str(key)]
     assert run(running, "main..fix", *words) == 0, said(capsys)
-    door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
+    door = Door({"PATCHWARRANT_SANDBOX": running.socket})
     again = [str(kept), "--repo", str(made.place), "--key", str(public), "--rerun"]
     assert verify.main(door, again) == 0, said(capsys)
     assert "✔ The checks, run again here, say the same" in said(capsys)
@@ -243,7 +254,7 @@ def test_an_environment_that_cannot_be_had_is_held_against_nobody(
     tmp_path: Path, running: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = scene(tmp_path, CONFIG + "image: nowhere.invalid/none:1\n")
-    door = settings.Door({"PATCHWARRANT_SANDBOX": running.socket})
+    door = Door({"PATCHWARRANT_SANDBOX": running.socket})
     assert verify.main(door, [str(made.file), "--repo", str(made.place), "--rerun"]) == 2
     assert "They cannot be run here" in said(capsys)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.worker.local.world import AFTER, Scene, commit, git, scene
-from worker import settings
 from worker.local import check, verify
 from worker.local.repository import Repository
+from worker.settings.door import Door
 
 NO_ENGINE = {"DOCKER_HOST": "unix:///nowhere"}
 
@@ -20,7 +20,7 @@ def made(tmp_path: Path) -> Scene:
 
 
 def run(made: Scene, *words: str, **names: str) -> int:
-    door = settings.Door({**NO_ENGINE, **names})
+    door = Door({**NO_ENGINE, **names})
     return check.main(door, [*words, "--repo", str(made.place)])
 
 
@@ -58,7 +58,7 @@ def test_a_base_without_checks_asks_no_sandbox(
     base = commit(place, {"notes.txt": "a\n"}, "Begin")
     git(place, "checkout", "-q", "-b", "fix")
     head = commit(place, {"notes.txt": "b\n"}, "More")
-    assert check.main(settings.Door({**NO_ENGINE}), ["--repo", str(place)]) == 2
+    assert check.main(Door({**NO_ENGINE}), ["--repo", str(place)]) == 2
     words = said(capsys)
     assert "No check is configured" in words and base != head
 
@@ -78,7 +78,7 @@ def test_a_rerun_asks_no_sandbox_about_a_base_that_cannot_be_used(
 ) -> None:
     made = scene(tmp_path, "checks: [{nam: tests}]\n")
     words = [str(made.file), "--repo", str(made.place), "--key", made.key_file(), "--rerun"]
-    assert verify.main(settings.Door({**NO_ENGINE}), words) == 2
+    assert verify.main(Door({**NO_ENGINE}), words) == 2
     shown = said(capsys)
     assert "They cannot be run here: .github/agent.yml at the base commit: `checks[0].nam`" in shown
 
@@ -86,7 +86,7 @@ def test_a_rerun_asks_no_sandbox_about_a_base_that_cannot_be_used(
 def test_a_rerun_without_a_sandbox_leaves_what_else_was_found_out(
     made: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    door = settings.Door({"PATCHWARRANT_SANDBOX": str(made.place / "none.sock")})
+    door = Door({"PATCHWARRANT_SANDBOX": str(made.place / "none.sock")})
     assert verify.main(door, [str(made.file), "--repo", str(made.place), "--rerun"]) == 2
     shown = said(capsys)
     assert "✔ Both statements are signed by the trusted key" in shown
@@ -145,6 +145,6 @@ def test_how_many_files_are_not_committed(made: Scene) -> None:
 
 def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
-        check.main(settings.Door({}), ["--help"])
+        check.main(Door({}), ["--help"])
     words = " ".join(capsys.readouterr().out.split())
     assert "Exit code: 0 passed; 1 another verdict (failed, or partial" in words

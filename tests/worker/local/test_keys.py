@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.worker.local.world import CONFIG, LINE, SIGNER, STRANGER, Scene, scene
-from worker import settings
 from worker.attest.signing import KeyUnusable, Signer
 from worker.cli import key
 from worker.local import verify
+from worker.settings.door import Door
 
 LINES = {
     "pem": SIGNER.public_pem,
@@ -32,7 +32,7 @@ def verified(made: Scene, text: str) -> int:
     path = made.place.parent / "trusted"
     path.write_text(text)
     words = [str(made.file), "--repo", str(made.place), "--key", str(path)]
-    return verify.main(settings.Door({}), words)
+    return verify.main(Door({}), words)
 
 
 @pytest.mark.parametrize("how", LINES)
@@ -45,7 +45,7 @@ def test_what_key_signing_prints_is_taken_as_a_file(
 ) -> None:
     """The first thing that anybody does with it: `key signing FILE > public.txt`."""
     file = made.place.parent / "signing.pem"
-    assert key.main(settings.Door({}), ["signing", str(file)]) == 0
+    assert key.main(Door({}), ["signing", str(file)]) == 0
     printed = capsys.readouterr().out
     made.file.write_bytes(made.bundle(signer=Signer.load(file)))
     assert verified(made, printed) == 0
@@ -93,9 +93,9 @@ def test_a_public_key_cannot_sign_and_is_said_to_be_one(tmp_path: Path, text: st
 
 def test_help_says_what_each_key_is_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
-        key.main(settings.Door({}), ["--help"])
+        key.main(Door({}), ["--help"])
     words = capsys.readouterr().out
     for wanted in ("PATCHWARRANT_SEAL_FILE", "evidence: {key:", "examples", "Exit code: 0"):
         assert wanted in words
     with pytest.raises(SystemExit, match="2"):
-        key.main(settings.Door({}), ["colour", "file"])
+        key.main(Door({}), ["colour", "file"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.check import PARSERS
-from worker import settings
 from worker.local.parse import main
+from worker.settings.door import Door
 
 LOG = (
     "t.py:1: in <module>\nF\n"
@@ -41,7 +41,7 @@ def said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], log: str, *words: str
 ) -> tuple[int, str]:
     monkeypatch.setattr("sys.stdin", Stdin(log))
-    code = main(settings.Door({}), list(words))
+    code = main(Door({}), list(words))
     return code, capsys.readouterr().out
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_read_is_told_in_one_sentence(
         (["--junit", str(tree)], "is a folder, not a report"),
         (["--root", str(tree / "none")], "is no folder: --root"),
     ):
-        assert main(settings.Door({}), ["auto", "--exit", "0", *words]) == 2
+        assert main(Door({}), ["auto", "--exit", "0", *words]) == 2
         said_there = capsys.readouterr().err
         assert why in said_there and "Errno" not in said_there and said_there.count("\n") == 1
 
@@ -95,13 +95,13 @@ def test_a_tool_that_is_none_is_named_with_the_nearest(
     name: str, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main(settings.Door({}), [name, "--exit", "0"])
+        main(Door({}), [name, "--exit", "0"])
     assert why in capsys.readouterr().err
 
 
 def test_help_says_formats_examples_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
-        main(settings.Door({}), ["--help"])
+        main(Door({}), ["--help"])
     words = capsys.readouterr().out
     for name in ("auto", *PARSERS, "JUnit XML, TAP or SARIF", "< LOG", "examples", "Exit code: 0"):
         assert name in words, name

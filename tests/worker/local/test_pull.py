@@ -15,12 +15,12 @@ from tests.standins.github_world import REPO, Acme
 from tests.worker.desk.made import SIGNER
 from tests.worker.desk.stages import test_publish
 from tests.worker.desk.stages.test_publish import BRANCH, Scene, scene
-from worker import settings
 from worker.attest import bundle
 from worker.attest.examine import Signed, belongs
 from worker.attest.keys import line_of
 from worker.attest.verify import public_key
 from worker.local import verify
+from worker.settings.door import Door
 
 KEY_LINE = line_of(public_key(SIGNER.public_pem))
 CONFIG = f'evidence: {{key: "{KEY_LINE}"}}\n'
@@ -42,7 +42,7 @@ class Published:
     def verify(self, *words: str, key: bool = True) -> int:
         token = self.folder / "token"
         token.write_text(self.world.mint(contents="read", checks="read", pull_requests="read"))
-        door = settings.Door(
+        door = Door(
             {
                 "GITHUB_API_URL": self.world.standin.url,
                 "PATCHWARRANT_GITHUB_TOKEN_FILE": str(token),
@@ -181,7 +181,7 @@ def test_a_failed_verdict_is_told(
 def test_an_address_that_is_no_pull_request_is_said(
     address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert verify.main(settings.Door({}), [address]) == 2
+    assert verify.main(Door({}), [address]) == 2
     assert "is no pull request" in said(capsys)
 
 
@@ -205,7 +205,7 @@ def test_evidence_of_another_repository_does_not_hold() -> None:
 
 
 def test_nobody_there_is_not_found_out(capsys: pytest.CaptureFixture[str]) -> None:
-    door = settings.Door({"GITHUB_API_URL": "http://127.0.0.1:9"})
+    door = Door({"GITHUB_API_URL": "http://127.0.0.1:9"})
     assert verify.main(door, ["https://github.com/acme/widgets/pull/1"]) == 2
     assert "cannot be reached" in said(capsys)
 

@@ -26,7 +26,6 @@ from tests.worker.local.world import (
     scene,
 )
 from tests.worker.local.world import made as bundled
-from worker import settings
 from worker.attest.bundle import NotABundle
 from worker.attest.canonical import canonical
 from worker.attest.examine import FRESH, PASSED, SIGNED, Signed
@@ -36,6 +35,7 @@ from worker.local.outcome import outcome as outcome_of
 from worker.local.repository import Repository
 from worker.local.rerun import again
 from worker.local.told import told
+from worker.settings.door import Door
 
 STEP = 11  # every so many bytes of a bundle one is flipped
 
@@ -46,7 +46,7 @@ def made(tmp_path: Path) -> Scene:
 
 
 def run(*words: str) -> int:
-    return verify.main(settings.Door({}), list(words))
+    return verify.main(Door({}), list(words))
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from app.domain.errors import Missing, Refused, Stop, Unavailable
+from tests.patience import until
 from tests.worker.sandbox.running import (
     EMPTY,
     Service,
@@ -36,13 +37,6 @@ SLOW = sh("sleep 60", seconds=90)
 
 class Cancelled(Exception):
     """A person said stop."""
-
-
-def until(holds: Callable[[], bool], seconds: float = 15.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def containers(run: str) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from worker.runner.boxes import SandboxClient
 from worker.sandbox.engine import Engine, Found
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from app.domain.errors import Missing, Refused, Unavailable
+from tests.patience import until
 from worker.sandbox.admission import KEPT_SECONDS, Admission, Ask, Kind, Room
 from worker.sandbox.service import Ceilings
 from worker.sandbox.services import MEMORY, WAITER, Wanted, weight
@@ -67,13 +66,6 @@ class Waiting:
     def end(self) -> None:
         self.stop.set()
         self.thread.join(10)
-
-
-def until(true: Callable[[], bool], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def refused(admission: Admission, ask: Ask) -> str:

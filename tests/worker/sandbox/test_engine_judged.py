@@ -26,7 +26,8 @@ from worker.sandbox.tunnel import reached, words
 from worker.sandbox.validity import valid
 from worker.sandbox.versions import api, judge, numbers
 from worker.sandbox.wiring import Choices, choices_of, judged, opened, sized
-from worker.settings import Door, sandbox
+from worker.settings.door import Door
+from worker.settings.sandbox import sandbox_settings
 
 GIB = 1 << 30
 
@@ -200,7 +201,9 @@ def test_the_words_of_ssh() -> None:
 
 
 def test_words_that_the_role_does_not_know_are_refused() -> None:
-    read = sandbox(Door({"PATCHWARRANT_SANDBOX_LISTEN": "127.0.0.1:1", "DOCKER_HOST": "ssh://x"}))
+    read = sandbox_settings(
+        Door({"PATCHWARRANT_SANDBOX_LISTEN": "127.0.0.1:1", "DOCKER_HOST": "ssh://x"})
+    )
     chosen = choices_of(read, ["--strict"])
     assert chosen.strict
     assert chosen.remote is not None

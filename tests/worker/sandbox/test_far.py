@@ -16,7 +16,7 @@ import pytest
 from docker.errors import DockerException
 
 from app.domain.errors import Missing, Refused, Unavailable
-from tests.worker.runner.test_boxes import until
+from tests.patience import until
 from tests.worker.sandbox.certificates import Authority
 from tests.worker.sandbox.relay import ENGINE, relay, secure_relay
 from tests.worker.sandbox.running import EMPTY, engine_or_skip, look, ours, service, sh, tar_of

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from app.domain.check import Outcome
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.worker.sandbox.running import (
     EMPTY,
     Service,
@@ -167,26 +167,34 @@ def test_a_stopped_runner_of_tests_meets_the_limit(running: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "report"),
+    ("make", "report", "unread"),
     [
-        ("ln -s /etc/passwd r.xml", None),
-        ("mkfifo r.xml", None),
-        ("mkdir r.xml", None),
-        ("ln -s / d", None),
-        ("true", None),
-        ("printf '<x/>' > r.xml", b"<x/>"),
+        ("ln -s /etc/passwd r.xml", None, "link"),
+        ("ln -s nowhere r.xml", None, "link"),
+        ("mkfifo r.xml", None, "pipe"),
+        ("mkdir r.xml", None, "folder"),
+        ("python3 -c 'import socket as s; s.socket(s.AF_UNIX).bind(\"r.xml\")'", None, "special"),
+        ("ln -s / d", None, "way"),
+        ("touch d", None, "way"),
+        ("mkdir -p d/etc; chmod 0 d", None, "denied"),
+        ("echo x > r.xml; chmod 0 r.xml", None, "denied"),
+        ("true", None, "missing"),
+        ("printf '<x/>' > r.xml", b"<x/>", ""),
     ],
 )
-def test_only_a_regular_file_is_a_report(running: Service, make: str, report: bytes | None) -> None:
-    name = "d/etc/passwd" if make.endswith(" d") else "r.xml"
+def test_only_a_regular_file_is_a_report_and_what_else_lies_there_is_told(
+    running: Service, make: str, report: bytes | None, unread: str
+) -> None:
+    name = "d/etc/passwd" if " d" in make else "r.xml"
     found = certify(running, sh(make, report=name))
-    assert (found.exit_code, found.report) == (0, report)
+    assert (found.exit_code, found.report, found.unread) == (0, report, unread)
 
 
 def test_a_huge_report_is_cut_visibly(running: Service) -> None:
     found = certify(running, sh("truncate -s 200M r.xml", report="r.xml", report_cap=1000))
     assert found.report is not None
     assert len(found.report) == 1001
+    assert (found.unread, found.report_size) == ("large", 200 << 20)
 
 
 def test_a_report_that_lay_in_the_tree_is_not_read(running: Service) -> None:

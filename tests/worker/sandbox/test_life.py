@@ -17,7 +17,8 @@ import docker
 import pytest
 
 from app.domain.errors import Unavailable
-from tests.worker.runner.test_boxes import containers, slowly, until
+from tests.patience import until
+from tests.worker.runner.test_boxes import containers, slowly
 from tests.worker.sandbox.running import EMPTY, engine_or_skip, look, ours, service, sh
 from worker.sandbox.engine import Engine
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.domain.errors import Unavailable
 from app.domain.setup import SetupPlan, Step
-from tests.worker.runner.test_boxes import until
+from tests.patience import until
 from tests.worker.sandbox.own_engine import OTHER_RUNTIME, own_engine
 from tests.worker.sandbox.running import EMPTY, engine_or_skip, look, service, sh
 from worker.sandbox.image import RECIPE, REPOSITORY, recipe_hash

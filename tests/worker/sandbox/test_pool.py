@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
 
 from app.domain.errors import Unavailable
+from tests.patience import until
 from worker.sandbox.container import Container
 from worker.sandbox.pool import LIFE_SECONDS, PAUSE_SECONDS, WANTED_SECONDS, Pool
 
@@ -44,13 +44,6 @@ class World:
 
     def pool(self, size: int = 2) -> Pool:
         return Pool(self.make, size, lambda: self.now)
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_nothing_is_made_before_it_is_wanted_or_when_it_is_off() -> None:

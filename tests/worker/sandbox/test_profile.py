@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from app.domain.errors import Refused, Unavailable
-from tests.worker.runner.test_boxes import until
+from tests.patience import until
 from tests.worker.sandbox.running import engine_or_skip
 from worker.sandbox import engine as engine_module
 from worker.sandbox import profile as profile_module

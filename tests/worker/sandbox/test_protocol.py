@@ -114,6 +114,23 @@ def test_a_command_that_did_not_start_has_no_exit_code() -> None:
     assert (found.exit_code, found.error, found.report) == (None, "no such file", None)
 
 
+@pytest.mark.parametrize(
+    ("said", "unread", "size"),
+    [
+        ({}, "", 0),  # a container that was made before an update
+        ({"unread": "pipe", "report_size": 0}, "pipe", 0),
+        ({"unread": "large", "report_size": 9}, "large", 9),
+        ({"unread": "a word of another version"}, "", 0),
+        ({"unread": ["link"]}, "", 0),
+    ],
+)
+def test_why_a_report_was_not_read_is_a_known_word_or_none(
+    said: dict[str, Any], unread: str, size: int
+) -> None:
+    found = outcome(Reply({"code": 0, **said}, (b"", b"", b"")), 0, ("", 0))
+    assert (found.report, found.unread, found.report_size) == (None, unread, size)
+
+
 def test_a_request_carries_its_files_behind_its_head() -> None:
     sent = request(job("true"), {"a": b"12", "b": b"3"}, last=False)
     length = struct.unpack(">I", sent[:4])[0]
@@ -135,6 +152,7 @@ def test_the_program_needs_python_3_8_and_fits_an_argument() -> None:
     assert imported <= {
         "contextlib",
         "ctypes",
+        "errno",
         "json",
         "os",
         "resource",

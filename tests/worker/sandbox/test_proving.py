@@ -12,7 +12,8 @@ from tests.worker.sandbox.running import engine_or_skip
 from worker.sandbox import selftest
 from worker.sandbox.engine import Engine
 from worker.sandbox.versions import judge
-from worker.settings import Door, sandbox
+from worker.settings.door import Door
+from worker.settings.sandbox import sandbox_settings
 
 
 def typed(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -53,11 +54,11 @@ def test_what_cannot_be_tried_fails_in_a_sentence() -> None:
 
 
 def test_the_settings_of_the_role_have_their_defaults() -> None:
-    read = sandbox(Door({}))
+    read = sandbox_settings(Door({}))
     assert (read.runtime, read.strict, read.listen, read.certs) == ("runc", False, "", "")
     assert (read.concurrency, read.total, read.ahead, read.per_run) == (0, 0, 2, 4)
     assert (read.floor, read.image_days, read.image_bytes) == (2 << 30, 14, 20 << 30)
-    told = sandbox(
+    told = sandbox_settings(
         Door({"PATCHWARRANT_SANDBOX_STRICT": "yes", "PATCHWARRANT_SANDBOX_TOTAL_MIB": "1024"})
     )
     assert (told.strict, told.total) == (True, 1 << 30)

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.patience import until
 from tests.shared_data import REPOSITORY
 from worker.sandbox.allow_list import PRIVATE
 from worker.sandbox.proxy import BUFFER, CONNECTIONS, HEAD, REFUSED
@@ -87,13 +88,6 @@ def source() -> Iterator[int]:
         threading.Thread(target=serve, daemon=True).start()
         yield server.getsockname()[1]
         server.shutdown(socket.SHUT_RDWR)
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "it did not come to be"
-        time.sleep(0.02)
 
 
 def gone(one: socket.socket) -> bool:

@@ -25,11 +25,12 @@ import pytest
 
 from app.domain.check import Check, CheckResult, Outcome, Standing
 from app.domain.errors import IntegrityError, Refused, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import MemoryObjects
+from tests.patience import until
 from tests.shared_data import REPOSITORY
-from tests.worker.runner.test_boxes import answering, head, until
+from tests.worker.runner.test_boxes import answering, head
 from tests.worker.sandbox.running import (
     EMPTY,
     Service,
@@ -398,12 +399,9 @@ def test_f22_a_disk_below_the_floor_starts_nothing(tmp_path: Path) -> None:
         service(tmp_path, choices={"floor": 1 << 60}),
     ):
         pass
-    ends = time.monotonic() + 30  # another sandbox here may prove itself just now, and ends that
-    left = {one.id for one in ours("selftest", 0)}
-    while left and time.monotonic() < ends:
-        time.sleep(0.2)
-        left &= {one.id for one in ours("selftest", 0)}
-    assert left == set()
+    # Another sandbox here may prove itself just now, and ends that.
+    there = {one.id for one in ours("selftest", 0)}
+    until(lambda: not there & {one.id for one in ours("selftest", 0)})
 
 
 # -- P: what people met elsewhere -----------------------------------------------------------------

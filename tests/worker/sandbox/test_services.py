@@ -5,16 +5,19 @@ No image registry is needed: the service's image is made here, by a set-up and a
 
 from __future__ import annotations
 
+import os
 import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from app.domain.environment_config import ServiceConfig
-from app.domain.errors import Refused, Unavailable
+from app.domain.errors import SERVICE_NOT_READY, Missing, Refused, Unavailable
 from app.domain.setup import SetupPlan
+from tests.patience import until
+from tests.stack import descendants
 from tests.worker.sandbox.running import engine_or_skip, look, ours, python, service, tar_of
 from tests.worker.sandbox.setting_up import role
 from worker.runner.boxes import SandboxClient
@@ -62,13 +65,6 @@ def environment(client: SandboxClient, **fields: object) -> str:
     return made.image
 
 
-def gone(run: str) -> bool:
-    end = time.monotonic() + 15
-    while ours(run) and time.monotonic() < end:
-        time.sleep(0.1)
-    return ours(run) == []
-
-
 def test_a_check_reaches_its_service_by_name_and_nothing_else(client: SandboxClient) -> None:
     image = environment(client, ready=("redis-cli", "ping"))
     outcome = client.certify("services-1", image, python(ASK + "\nimport os\n"
@@ -80,7 +76,7 @@ def test_a_check_reaches_its_service_by_name_and_nothing_else(client: SandboxCli
     asked = type(asked)(**{**asked.__dict__, "argv": (*asked.argv, "PING", "SET a 1", "GET a")})
     outcome = client.certify("services-1", image, asked, EMPTY, look)
     assert outcome.stdout == b"+PONG\r\n+OK\r\n$1\r\n1\r\n", outcome
-    assert gone("services-1")
+    until(lambda: not ours("services-1"))
 
 
 def test_each_check_has_services_of_its_own(client: SandboxClient) -> None:
@@ -103,7 +99,7 @@ def test_a_box_keeps_its_services_as_long_as_it_lives(client: SandboxClient) -> 
     assert box.run(asked, {}, look).stdout == b":1\r\n"
     assert box.run(asked, {}, look).stdout == b":2\r\n"
     box.close()
-    assert gone("services-3")
+    until(lambda: not ours("services-3"))
 
 
 def test_a_service_that_does_not_get_ready_is_named_with_its_last_words(
@@ -112,7 +108,7 @@ def test_a_service_that_does_not_get_ready_is_named_with_its_last_words(
     image = environment(client, port=6380, timeout=2)
     with pytest.raises(Refused, match=r"'cache' was not ready on port 6380 .*port=6379"):
         client.certify("services-4", image, python("print(1)"), EMPTY, look)
-    assert gone("services-4")
+    until(lambda: not ours("services-4"))
 
 
 def test_the_memory_of_services_counts_where_it_is_decided_who_may_start(
@@ -127,7 +123,7 @@ def test_the_memory_of_services_counts_where_it_is_decided_who_may_start(
         with pytest.raises(Unavailable, match="memory for places for checks is in use"):
             mine.certify("services-6", started.image, asked, EMPTY, look)
         box.close()
-        assert gone("services-5")
+        until(lambda: not ours("services-5"))
         assert mine.certify("services-6", image, asked, EMPTY, look).stdout == b"1\n"
 
 
@@ -136,8 +132,96 @@ def test_an_image_that_the_operator_did_not_allow_is_refused(client: SandboxClie
         environment(client, image="postgres:16")
 
 
+@pytest.mark.parametrize(
+    ("ready", "said"),
+    [
+        (("sleep", "600"), "listens, but its `ready` did not end with 0 .*it has not ended"),
+        (("sh", "-c", "exit 3"), r"it ended with 3\): .*Ready to accept"),
+        (("no-such-program",), r"it ended with 12[67] \(no such program\?\)"),
+    ],
+)
+def test_a_ready_command_that_never_says_so_costs_the_services_time_and_no_more(
+    client: SandboxClient, ready: tuple[str, ...], said: str
+) -> None:
+    image = environment(client, ready=ready, timeout=2)
+    with pytest.raises(Refused, match=said) as refused:
+        client.certify("services-7", image, python("print(1)"), EMPTY, look)
+    assert refused.value.status == SERVICE_NOT_READY
+    until(lambda: not ours("services-7"))
+
+
+def test_what_a_ready_command_prints_is_never_held(client: SandboxClient) -> None:
+    """Printing takes the sandbox's own memory in no way: its peak does not grow by what came."""
+    flood = ("sh", "-c", "head -c 400000000 /dev/zero")
+    image = environment(client, ready=flood, timeout=300)
+    (sandbox,) = [pid for pid in descendants(os.getpid()) if "worker" in words_of(pid)]
+    before = peak(sandbox)
+    assert client.certify("services-8", image, python("print(1)"), EMPTY, look).stdout == b"1\n"
+    assert peak(sandbox) - before < 100 << 20
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_service_that_ends_while_a_check_runs_is_told_where_the_check_fails(
+    client: SandboxClient, kept: bool
+) -> None:
+    image = environment(client)
+    ends = "import socket\nwith socket.create_connection(('cache', 6379), 5) as s:\n"
+    ends += "    s.sendall(b'SHUTDOWN NOSAVE\\r\\n')\n    s.recv(9)\n"
+    ends += (
+        "import time\nwhile True:\n    try: socket.create_connection(('cache', 6379), 5).close()"
+    )
+    ends += "\n    except OSError: break\n    time.sleep(0.01)\n"
+    if kept:
+        box = client.open("services-9", image, EMPTY)
+        outcome = box.run(python(ends + "raise SystemExit(1)"), {}, look)
+    else:
+        assert client.certify("services-9", image, python(ends), EMPTY, look).stderr == b""
+        outcome = client.certify("services-9", image, python(ends + "1/0"), EMPTY, look)
+    assert b"while the check ran, the service 'cache' ended with 0" in outcome.stderr
+    assert outcome.seen[1] == len(outcome.stderr)
+    if kept:  # the next check opens a box with services that run
+        with pytest.raises(Missing):
+            box.run(python("print(1)"), {}, look)
+    until(lambda: not ours("services-9"))
+
+
+def test_a_run_that_is_stopped_does_not_wait_for_services(client: SandboxClient) -> None:
+    image = environment(client, ready=("sleep", "600"), timeout=300)
+
+    class Over(Exception):
+        pass
+
+    def cancel() -> None:
+        if ours("services-10", 0):
+            raise Over
+
+    with pytest.raises(Over):
+        client.open("services-10", image, EMPTY, cancel)
+    until(lambda: not ours("services-10"))
+
+
+def words_of(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
+
+
+def peak(pid: int) -> int:
+    """The most bytes of memory that a process ever held."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) << 10
+
+
 def test_a_listening_socket_is_found_in_the_kernels_table() -> None:
-    table = "  sl  local_address rem_address   st\n   0: 0100007F:18EB 00000000:0000 0A 0\n"
-    assert listening(table, 6379)
-    assert not listening(table.replace(" 0A ", " 01 "), 6379)
-    assert not listening(table, 6380)
+    table = "   0: 0100007F:18EB 00000000:0000 0A 00000000:00000000 00:00000000 00000000"
+
+    def found(text: str, port: int) -> bool:
+        asked = ["grep", "-Eq", listening(port)]
+        return subprocess.run(asked, input=text, text=True, check=False).returncode == 0
+
+    assert found(table, 6379)
+    assert found(table.replace("0100007F", "0" * 32), 6379)
+    assert not found(table.replace(" 0A ", " 01 "), 6379)
+    assert not found(table, 6380)
+    assert not found(table.replace("18EB 00000000:0000", "0050 00000000:18EB"), 6379)

@@ -11,7 +11,7 @@ import io
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import pytest
 
 from app.domain.errors import Halt, Missing, Refused, Unavailable
 from app.domain.setup import SetupPlan, Step
+from tests.patience import until
 from tests.worker.sandbox.running import engine_or_skip, look, ours, sh, tar_of
 from tests.worker.sandbox.setting_up import role
 from worker.runner.boxes import SandboxClient
@@ -210,9 +211,7 @@ def test_a_flooding_set_up_does_not_hold_the_end_of_the_role(tmp_path: Path) -> 
         flood = plan("timeout 300 yes", files=(("end", b"of the role"),))
         beside = threading.Thread(target=_ended_by_us, args=(own, own.image("")[0], flood))
         beside.start()
-        end = time.monotonic() + 60
-        while not ours("setup-20", 0) and time.monotonic() < end:
-            time.sleep(0.1)
+        until(lambda: ours("setup-20", 0))
         leaving = time.monotonic()
         stack.close()  # closes the client and sends SIGTERM
         assert time.monotonic() - leaving < 30
@@ -274,13 +273,6 @@ def test_equal_set_ups_at_once_keep_no_check_waiting_and_are_made_once(
     assert len(set(made)) == 1
 
 
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it did not come to be"
-        time.sleep(0.05)
-
-
 def test_checks_in_the_environment_have_no_network_and_a_root_owned_system(
     client: SandboxClient, image: str
 ) -> None:
@@ -301,10 +293,7 @@ def test_a_cancelled_run_ends_its_set_up(client: SandboxClient, image: str) -> N
 
     with pytest.raises(Halt):
         client.set_up("setup-12", image, plan("sleep 50"), cancelled)
-    end = time.monotonic() + 20
-    while ours("setup-12") and time.monotonic() < end:
-        time.sleep(0.1)
-    assert ours("setup-12") == []
+    until(lambda: not ours("setup-12"))
 
 
 @pytest.mark.parametrize(

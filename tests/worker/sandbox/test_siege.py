@@ -17,7 +17,7 @@ import pytest
 
 from app.domain.check import Outcome
 from app.domain.errors import Missing
-from tests.worker.runner.test_boxes import until
+from tests.patience import until
 from tests.worker.sandbox.certificates import Authority
 from tests.worker.sandbox.running import (
     EMPTY,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import datetime
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from redis import Redis
 
-from app.domain import scripts
 from app.domain.cancelled import kept
 from app.domain.errors import Fenced, Halt, HaltRecord, IntegrityError, Reason, Unavailable
+from app.domain.scripts.pieces import DAY
 from app.domain.state import State
+from tests.patience import until
 from tests.redis_server import Server
 from tests.worker.desk.made import contract
 from tests.worker.store.samples import opened
@@ -28,13 +27,6 @@ def claimed(ledger: Ledger, run_id: str = "r1", lease_ms: int = 600) -> Lease:
     lease = ledger.claim(run_id, "w1", lease_ms)
     assert lease is not None
     return lease
-
-
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends, "it did not come about in time"
-        time.sleep(0.01)
 
 
 def test_a_heart_keeps_the_lease_alive(redis: Redis) -> None:
@@ -246,7 +238,7 @@ def test_the_days_name_is_the_calendars(redis: Redis, day: str) -> None:
     date = datetime.date.fromisoformat(day)
     seconds = (date - datetime.date(1970, 1, 1)).days * 86_400
     for second in (seconds, seconds + 86_399):
-        lua = scripts._DAY.replace("redis.call('TIME')[1]", str(second)) + "return today()"
+        lua = DAY.replace("redis.call('TIME')[1]", str(second)) + "return today()"
         assert Calls(redis, 0).script(lua, ()) == date.strftime("%Y%m%d").encode()
 
 

@@ -10,7 +10,7 @@ from app.domain.commits import BranchCommit
 from app.domain.contributors import PullCommit
 from app.domain.errors import IntegrityError, Missing, Refused, Unavailable, Uncertain
 from app.domain.event import Person
-from app.domain.ports import (
+from app.domain.ports.views import (
     CommentView,
     CommitView,
     InlineView,

@@ -34,7 +34,7 @@ from app.domain.errors import (
 )
 from app.domain.event import Repository
 from app.domain.permissions import surplus
-from app.domain.ports import Token
+from app.domain.ports.tokens import Token
 from worker.desk.github.refusals import fault, message_of
 from worker.desk.github.wire import Answer, Wire
 

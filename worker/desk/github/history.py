@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.domain.ports import PullAct
+from app.domain.ports.views import PullAct
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from app.domain.branch import BRANCH
 from app.domain.errors import ForbiddenCall, Unavailable, Uncertain
 from app.domain.permissions import CALLS, MARK_READY, PHASES, Call, Phase
-from app.domain.ports import Token
+from app.domain.ports.tokens import Token
 from worker.desk.github.refusals import fault, limit_of, limit_words, message_of
 from worker.desk.github.wire import Answer, Wire
 

@@ -8,7 +8,7 @@ from app.domain.commits import BranchCommit
 from app.domain.contributors import PullCommit
 from app.domain.errors import IntegrityError, Missing, Refused
 from app.domain.event import Repository
-from app.domain.ports import CommentView, InlineView, IssueView, PullView, ReviewView
+from app.domain.ports.views import CommentView, InlineView, IssueView, PullView, ReviewView
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 

@@ -6,15 +6,9 @@ from collections.abc import Collection
 from typing import Any
 
 from app.domain.event import Person
-from app.domain.ports import (
-    CheckView,
-    Compared,
-    FailedReport,
-    PullView,
-    Report,
-    Vote,
-    WeighedCommit,
-)
+from app.domain.ports.approval import CheckView, Compared, Vote, WeighedCommit
+from app.domain.ports.ci import FailedReport, Report
+from app.domain.ports.views import PullView
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 from worker.desk.github.reader import Reader

@@ -22,7 +22,9 @@ from app.domain.intake import (
     require_size,
 )
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, GitHubWriter, IssueView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import IssueView
+from app.domain.ports.writer import GitHubWriter
 from app.domain.repo_config import CONFIG_PATH, RepoConfig, Roles, large_limits_of, limits_of
 from app.domain.run import Run
 from app.domain.state import Kind, Signal

@@ -15,7 +15,7 @@ from app.domain.contract import Contract
 from app.domain.errors import Halt, IntegrityError, Missing, Park, Reason, Waiting
 from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.run import Run
 from app.domain.stale import without_banner
 from app.domain.state import Kind, Signal

@@ -13,7 +13,8 @@ from app.domain.contract import Contract
 from app.domain.errors import Halt, Missing, Reason
 from app.domain.intake import request_of
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, PullView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullView
 from app.domain.repo_config import CONFIG_PATH, RepoConfig, Roles, limits_of
 from app.domain.run import Run
 from app.domain.state import Signal
@@ -22,6 +23,9 @@ from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, settings_seen, tip
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
+from worker.desk.still_open import still_open
+
+ABSENT = "it is not there any more, or it is no pull request"
 
 
 def examine(kit: DeskKit) -> Callable[[Run], Run]:
@@ -37,7 +41,7 @@ def examine(kit: DeskKit) -> Callable[[Run], Run]:
         with kit.read(run) as reader:
             require_repository(reader, kit.owners)
             require_role(run, reader)
-            view = _open(run, reader)
+            view = still_open(reader, run.issue, _none, ABSENT)
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))
             base, config, source = _base(kit, reader, view)
@@ -52,16 +56,6 @@ def examine(kit: DeskKit) -> Callable[[Run], Run]:
         return replace(run, contract=contract).moved(Signal.DONE)
 
     return guarded(stage)
-
-
-def _open(run: Run, reader: GitHubReader) -> PullView:
-    try:
-        view = reader.pull(run.issue)
-    except Missing as gone:
-        raise _none("it is not there any more, or it is no pull request") from gone
-    if view.state != "open":
-        raise _none(f"it is {'merged' if view.merged else view.state}")
-    return view
 
 
 def _none(why: str) -> Halt:

@@ -10,7 +10,7 @@ from app.domain import report, told
 from app.domain.errors import Missing, Reason, Refused
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter
+from app.domain.ports.writer import GitHubWriter
 from app.domain.record import Kept
 from app.domain.repo_config import OnStop
 from app.domain.revision import Thread

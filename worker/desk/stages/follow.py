@@ -13,7 +13,8 @@ from app.domain.commits import LISTED, of_others
 from app.domain.contract import Contract
 from app.domain.errors import Halt, Missing, Reason
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, PullView
+from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullView
 from app.domain.repo_config import CONFIG_PATH, Roles, limits_of
 from app.domain.run import Run
 from app.domain.state import Kind, Signal
@@ -23,7 +24,7 @@ from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules, config_at, tip
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
-from worker.desk.still_open import still_open, there
+from worker.desk.still_open import own_pull, there
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def follow(kit: DeskKit) -> Callable[[Run], Run]:
             default = require_repository(reader, kit.owners)
             if run.kind is Kind.UPDATE or run.word:
                 require_role(run, reader)
-            view = still_open(run, reader)
+            view = own_pull(run, reader)
             run = replace(run, publication=there(view))
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))

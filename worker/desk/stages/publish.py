@@ -16,7 +16,8 @@ from app.domain.edit import Candidate
 from app.domain.errors import Halt, IntegrityError, Missing, Reason, Refused
 from app.domain.evidence import Result, Verdict
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubWriter, PullView
+from app.domain.ports.views import PullView
+from app.domain.ports.writer import GitHubWriter
 from app.domain.pull_request_config import TEMPLATES
 from app.domain.run import Publication, Run
 from app.domain.state import Signal

@@ -18,7 +18,7 @@ from app.domain.errors import Halt, Missing, Reason
 from app.domain.event import Event
 from app.domain.intake import BODY_CAP, TEXT_CAP, listed_files
 from app.domain.permissions import Phase
-from app.domain.ports import GitHubReader, PullView
+from app.domain.ports.reader import GitHubReader
 from app.domain.record import Kept
 from app.domain.repo_config import Roles, large_limits_of, limits_of, reaches
 from app.domain.revision import MOST_THREADS, Revision, Thread, scope_of
@@ -30,6 +30,7 @@ from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules, event_of
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
+from worker.desk.still_open import still_open
 from worker.desk.threads import Talk, numbered, threads_of
 
 AGAIN = "Say `/agent revise` again on the open pull request."
@@ -48,7 +49,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             require_repository(reader, kit.owners)
             require_role(run, reader, last.config.roles)
             by_its_rules(kit, run, last.config)
-            view = _open(run, reader)
+            view = still_open(reader, run.publication.pull, _none)
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))
             head = _head(run, reader)
@@ -104,16 +105,6 @@ def _last(earlier: Sequence[Run]) -> Contract:
         "what a revision is held to.",
         "Close the pull request and label its issue again.",
     )
-
-
-def _open(run: Run, reader: GitHubReader) -> PullView:
-    try:
-        view = reader.pull(run.publication.pull)
-    except Missing as gone:
-        raise _none("it is not there any more") from gone
-    if view.state != "open":
-        raise _none(f"it is {'merged' if view.merged else view.state}")
-    return view
 
 
 def _none(why: str) -> Halt:
@@ -228,6 +219,7 @@ def _request(
         adopted_by=run.requester.login,
         updated_at=max(one.updated_at for one in events),
         said=said[:BODY_CAP],
+        hidden=first.hidden + sum(one.hidden for one in threads),
         edited="",
     )
 

@@ -15,7 +15,7 @@ from app.domain.contributors import by_people
 from app.domain.errors import Halt, Missing, Park, Reason, Waiting
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.run import Publication, Run
 from app.domain.stale import without_banner
 from app.domain.state import Signal

@@ -23,7 +23,7 @@ from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
-from worker.desk.still_open import still_open, there
+from worker.desk.still_open import own_pull, there
 
 # Notes of the earlier run that a report is made from.
 CARRIED = ("deltas", "thread_lines", doctor.NOTE)
@@ -39,7 +39,7 @@ def unhold(kit: DeskKit) -> Callable[[Run], Run]:
         with kit.read(run) as reader:
             require_repository(reader, kit.owners)
             require_role(run, reader)
-            view = still_open(run, reader)
+            view = own_pull(run, reader)
             run = replace(run, publication=there(view))
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))

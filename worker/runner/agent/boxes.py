@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from app.domain.check import Outcome
-from app.domain.errors import Refused, Unavailable
-from app.domain.ports import Box, Job, Objects, Sandbox
+from app.domain.errors import SERVICE_NOT_READY, Refused, Unavailable
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Box, Job, Sandbox
 from worker.runner.agent.private import private
 from worker.runner.agent.views import Views
 
@@ -37,18 +38,23 @@ class Boxes:
         """Run `job` over `tree` with `files` laid over it. A box that is gone is opened once more;
         raises `Unavailable` when that one is gone too."""
         for _ in range(2):
-            box = self._boxes.get(tree) or self._open(image, tree)
+            box = self._boxes.get(tree) or self._open(image, tree, look)
             try:
                 return box.run(job, files, look)
             except Refused:
                 self._drop(tree)
         raise Unavailable("The sandbox gave up two containers in a row; it is tried again later.")
 
-    def _open(self, image: str, tree: str) -> Box:
+    def _open(self, image: str, tree: str, look: Callable[[], None]) -> Box:
         while len(self._boxes) >= _OPEN:
             self._drop(next(iter(self._boxes)))
         blank = {path: b"" for path in self._views.files(tree) if private(path)}
-        box = self._sandbox.open(self._run, image, self._objects.tar(tree, blank))
+        try:
+            box = self._sandbox.open(self._run, image, self._objects.tar(tree, blank), look)
+        except Refused as refused:
+            if refused.status == SERVICE_NOT_READY:  # beside the base it was: the machine's fault
+                raise Unavailable(str(refused)) from refused
+            raise
         self._boxes[tree] = box
         return box
 

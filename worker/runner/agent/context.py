@@ -118,6 +118,7 @@ def _first(kit: Kit, run: Run) -> dict[str, str]:
     entries = kit.objects.entries(snapshot.start)
     lines = [_check(name, run) for name in _check_names(run)]
     lines += [f"Assumed, as the repository does not say: {text}" for text in snapshot.assumed]
+    lines += [f"No check runs the tests in: {named(one.folder)}" for one in snapshot.untested]
     return {
         "facts": framed("facts", _facts(entries), mark),
         "checks": framed("checks", "\n".join(lines), mark),

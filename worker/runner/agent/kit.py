@@ -8,7 +8,10 @@ from typing import Protocol
 
 from app.domain.budget import Rate
 from app.domain.check import Check, CheckResult
-from app.domain.ports import Hold, Model, Objects, Sandbox
+from app.domain.ports.hold import Hold
+from app.domain.ports.model import Model
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Sandbox
 
 
 class Hit(Protocol):

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.domain.budget import Usage, before_call, before_step, cost, worst_case
 from app.domain.errors import Halt, Handover, Park, Reason, Refused, Unavailable, Waiting
-from app.domain.ports import Reply, Request, Unfinished
+from app.domain.ports.model import Reply, Request, Unfinished
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from app.domain.state import State

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from app.domain.edit import EXECUTABLE, FILE, Candidate, Change, Entry
 from app.domain.errors import Missing
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 
 _KEPT = 3  # base, candidate, and the one before it
 

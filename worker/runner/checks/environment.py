@@ -12,7 +12,9 @@ from app.domain.check import Check, CheckResult, Standing
 from app.domain.ecosystems import plan_setup
 from app.domain.edit import Entry
 from app.domain.errors import Halt, Park, Reason, Refused, Unavailable, Waiting
-from app.domain.ports import Hold, Objects, Sandbox
+from app.domain.ports.hold import Hold
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Sandbox
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH, RepoConfig
 from app.domain.setup import SetupError, SetupOutcome, SetupPlan
@@ -102,7 +104,7 @@ def _made(kit: Seams, run: str, image: str, plan: SetupPlan) -> SetupOutcome:
     except Refused as refused:
         raise Halt(
             Reason.CONFIG_ERROR,
-            f"The set-up is refused: {refused}",
+            f"The set-up is refused: {refused}.",
             f"Change `setup`, `services` or `egress` in {CONFIG_PATH}, or ask the operator.",
         ) from refused
 

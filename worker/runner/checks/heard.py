@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from app.domain.check import Case, Check, Counts, Failure, Outcome
 from app.domain.errors import Missing
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from app.domain.record import BLOB_CAP
+from app.domain.unread import cause
 from worker.runner.checks.compare import counts_of, packed
 from worker.runner.checks.parsers import junit, sarif, tap
 from worker.runner.checks.parsers.log import log_from
@@ -26,7 +27,8 @@ class Heard:
 
     `cases` is None unless every test is named. `doubt` is why an exit code of 0 is no pass, "" for
     none and for every other exit code. `by` says what was understood: `report`, the tools' names,
-    or "" (unparsed: the exit code alone decides).
+    or "" (unparsed: the exit code alone decides). `unread` is why a configured report was not
+    taken, "" where it was, where none is configured, and where nobody knows.
     """
 
     cases: tuple[Case, ...] | None
@@ -34,6 +36,7 @@ class Heard:
     failures: tuple[Failure, ...]
     doubt: str
     by: str
+    unread: str = ""
 
 
 def hear(check: Check, outcome: Outcome, paths: frozenset[str], source: Source) -> Heard:
@@ -47,7 +50,7 @@ def hear(check: Check, outcome: Outcome, paths: frozenset[str], source: Source) 
 
 
 def _heard(check: Check, outcome: Outcome, paths: frozenset[str], source: Source) -> Heard:
-    if check.report and outcome.report:
+    if check.report and outcome.report and not outcome.unread:
         report = _report(check, outcome.report, paths, source)
         if report is not None and len(packed(report.cases or ())) <= BLOB_CAP:
             return report
@@ -64,6 +67,7 @@ def _heard(check: Check, outcome: Outcome, paths: frozenset[str], source: Source
         tuple(one if one.test else replace(one, test=_name(one)) for one in found),
         parsed.doubt(),
         ", ".join(parsed.tools),
+        cause(outcome, REPORT_CAP) if check.report else "",
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from app.domain.check import Check, CheckResult, Standing
 from app.domain.errors import Missing
-from app.domain.ports import Hold
+from app.domain.ports.hold import Hold
 
 SHAPE = 1  # grows when results of older versions should not be used any more
 

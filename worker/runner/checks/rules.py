@@ -7,6 +7,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from app.domain.check import Check, CheckResult, Comparison, Counts, Outcome, Standing
+from app.domain.unread import reason as unreadable
 from worker.runner.checks.heard import REPORT, Heard
 from worker.runner.checks.output import tail_of
 from worker.runner.checks.parsers.read import DISAGREE, NO_TESTS
@@ -61,7 +62,7 @@ def _by_exit_code(seen: Seen, code: int) -> tuple[Standing, str]:
     if code:
         return Standing.FAILED, f"exit {code}"
     if seen.check.report and seen.heard.by != REPORT:
-        return Standing.UNAVAILABLE, "exit 0 without a readable report"
+        return Standing.UNAVAILABLE, unreadable(seen.heard.unread)
     if seen.heard.doubt == NO_TESTS:
         return Standing.FAILED, NO_TESTS
     if seen.heard.doubt:

@@ -16,10 +16,22 @@ from typing import Any
 import msgspec
 
 from app.domain.check import Case, Check, CheckResult, Outcome, Standing
-from app.domain.errors import Halt, IntegrityError, Park, Reason, Refused, Unavailable, Waiting
-from app.domain.ports import Hold, Job, Objects, Sandbox
+from app.domain.errors import (
+    SERVICE_NOT_READY,
+    Halt,
+    IntegrityError,
+    Park,
+    Reason,
+    Refused,
+    Unavailable,
+    Waiting,
+)
+from app.domain.ports.hold import Hold
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Job, Sandbox
 from app.domain.record import Kept
 from app.domain.redact import without_secrets
+from app.domain.repo_config import CONFIG_PATH
 from worker.runner.checks.again import doubtful, settled
 from worker.runner.checks.compare import compare, packed, subset_of, unpacked
 from worker.runner.checks.heard import Source, hear, source_of
@@ -81,7 +93,8 @@ class Certifier:
         first = plain and phase == BASELINE and baseline is None
         found = remembered(self.hold, check, tree, image) if first else None
         if found is None:
-            outcome = self._measured(run, check, tree, image, extra or {}, selectors)
+            with sandbox_faults(first=first):
+                outcome = self._measured(run, check, tree, image, extra or {}, selectors)
             found = self._result(check, tree, image, outcome, baseline)
             if first:
                 remember(self.hold, check, found)
@@ -101,8 +114,7 @@ class Certifier:
     ) -> Outcome:
         tar = self.objects.tar(tree, extra)
         job = job_of(check, narrowed(check.selector, selectors) if selectors else ())
-        with sandbox_faults():
-            return self.sandbox.certify(run, image, job, tar, self.hold.look)
+        return self.sandbox.certify(run, image, job, tar, self.hold.look)
 
     def _settled(
         self, run: str, check: Check, tree: str, image: str, result: CheckResult
@@ -112,7 +124,8 @@ class Certifier:
         if not tests:
             return result
         selectors = selectable(tests) if check.selector else ()
-        outcome = self._measured(run, check, tree, image, {}, selectors)
+        with sandbox_faults():
+            outcome = self._measured(run, check, tree, image, {}, selectors)
         paths = frozenset(entry.path for entry in self.objects.entries(tree))
         again = hear(check, quiet(outcome), paths, source_of(self.objects, tree, paths))
         return settled(result, again.cases or (), outcome.ms)
@@ -133,13 +146,26 @@ class Certifier:
 
 
 @contextmanager
-def sandbox_faults() -> Iterator[None]:
-    """Turns what the sandbox cannot do into a wait or an ending; neither is charged."""
+def sandbox_faults(*, first: bool = False) -> Iterator[None]:
+    """Turns what the sandbox cannot do into a wait or an ending; neither is charged.
+
+    A service that does not get ready for the `first` check of a base is the configuration's
+    fault; later, beside the same checks, it is the machine's, and waited for."""
     try:
         yield
     except Unavailable as away:
         raise Park(Waiting.SANDBOX, away.retry_after or PAUSE, str(away)) from away
     except (Refused, IntegrityError) as refused:
+        if isinstance(refused, Refused) and refused.status == SERVICE_NOT_READY:
+            if not first:
+                raise Park(Waiting.SANDBOX, PAUSE, str(refused)) from refused
+            raise Halt(
+                Reason.CHECKS_UNAVAILABLE,
+                f"No check can run without its services: {refused}",
+                f"Correct `services` in {CONFIG_PATH} on the default branch (what is in memory, "
+                "without root and without a network, docs/setup.md tells), then label the issue "
+                "again. Nothing was asked of the model.",
+            ) from refused
         raise Halt(
             Reason.INFRASTRUCTURE,
             f"The sandbox could not run a check: {refused}",

@@ -9,7 +9,9 @@ from types import TracebackType
 from app.domain.check import Check, CheckResult, Outcome
 from app.domain.edit import EXECUTABLE, FILE
 from app.domain.errors import Refused
-from app.domain.ports import Box, Hold, Job, Objects, Sandbox
+from app.domain.ports.hold import Hold
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Box, Job, Sandbox
 from worker.runner.checks.heard import source_of
 from worker.runner.checks.narrate import narrate
 from worker.runner.checks.narrow import SELECTORS_MOST, amiss, narrowed
@@ -85,7 +87,8 @@ class Selected:
 
     def _fresh(self, tree: str, job: Job, files: Mapping[str, bytes]) -> Outcome:
         self.close()
-        self._box = self.sandbox.open(self.run, self.image, self.objects.tar(tree, {}))
+        tar = self.objects.tar(tree, {})
+        self._box = self.sandbox.open(self.run, self.image, tar, self.hold.look)
         self._tree = tree
         return self._box.run(job, files, self.hold.look)
 

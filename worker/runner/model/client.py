@@ -22,7 +22,7 @@ import httpx2
 
 from app.domain.budget import Usage
 from app.domain.errors import Refused, Unavailable
-from app.domain.ports import Reply, Request, Unfinished
+from app.domain.ports.model import Reply, Request, Unfinished
 from worker.runner.model.faults import fault_of
 from worker.runner.model.wire import Cut, Growing, sendable, tools, valid
 

@@ -66,11 +66,7 @@ def _folder(repo: pygit2.Repository, tree: str | None, wanted: _Wanted, at: str)
     """The id of one folder after its changes, None when nothing is left in it."""
     old = {name: (mode, oid) for name, mode, oid in listing(repo, tree)} if tree else {}
     new = dict(old)
-    here = {path: entry for path, entry in wanted.items() if "/" not in path}
-    below: dict[str, dict[str, tuple[int, str] | None]] = {}
-    for path in wanted.keys() - here.keys():
-        head, _, rest = path.partition("/")
-        below.setdefault(head, {})[rest] = wanted[path]
+    here, below = _parted(wanted)
     for name in (name for name, entry in here.items() if entry is None):
         if name not in new:
             raise Refused(f"{shown(at + name)} cannot be deleted: it is not there.")
@@ -105,11 +101,7 @@ def _with(repo: pygit2.Repository, tree: str | None, wanted: _Wanted) -> str | N
     """The id of one folder with its part of `wanted`, None when nothing is left in it."""
     old = {name: (mode, oid) for name, mode, oid in listing(repo, tree)} if tree else {}
     new = dict(old)
-    here = {path: entry for path, entry in wanted.items() if "/" not in path}
-    below: dict[str, dict[str, tuple[int, str] | None]] = {}
-    for path in wanted.keys() - here.keys():
-        head, _, rest = path.partition("/")
-        below.setdefault(head, {})[rest] = wanted[path]
+    here, below = _parted(wanted)
     for name, entry in here.items():
         if entry is None and new.get(name, (TREE, ""))[0] != TREE:
             del new[name]
@@ -123,6 +115,16 @@ def _with(repo: pygit2.Repository, tree: str | None, wanted: _Wanted) -> str | N
             new[name] = (TREE, made)
     new.update({name: entry for name, entry in here.items() if entry is not None})
     return _written(repo, tree, old, new)
+
+
+def _parted(wanted: _Wanted) -> tuple[_Wanted, Mapping[str, _Wanted]]:
+    """(what is wanted in this folder itself, what in each folder below)."""
+    here = {path: entry for path, entry in wanted.items() if "/" not in path}
+    below: dict[str, dict[str, tuple[int, str] | None]] = {}
+    for path in wanted.keys() - here.keys():
+        head, _, rest = path.partition("/")
+        below.setdefault(head, {})[rest] = wanted[path]
+    return here, below
 
 
 def _is_file(entries: Mapping[str, tuple[int, str]], name: str, at: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from app.domain import plan_approval
 from app.domain.errors import Halt, Park, Reason, Waiting
-from app.domain.ports import Hold
+from app.domain.ports.hold import Hold
 from app.domain.record import Kept
 from app.domain.run import Run
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from app.domain.check import Check, CheckResult
-from app.domain.ports import Hold, Objects, Sandbox
+from app.domain.ports.hold import Hold
+from app.domain.ports.objects import Objects
+from app.domain.ports.sandbox import Sandbox
 from app.domain.repo_config import RepoConfig
 from app.domain.run import Run
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from app.domain.edit import EXECUTABLE, FILE, GITLINK, LINK, Candidate, Change, Delta
 from app.domain.errors import Halt, Reason
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 
 
 def candidate_of(objects: Objects, base: str, tree: str) -> Candidate:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.domain.check import Check
 from app.domain.contract import Contract
 from app.domain.edit import Entry
 from app.domain.errors import Halt, Missing, Park, Reason, Refused, Unavailable, Waiting
 from app.domain.hints import hints_of
-from app.domain.ports import Objects
+from app.domain.ports.objects import Objects
 from app.domain.recognise import nothing_recognised, recognise
 from app.domain.repo_config import CONFIG_PATH, ConfigError, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot
 from app.domain.state import JUDGING, Kind, Signal
+from app.domain.untested import Untested, untested
 from worker.runner.checks.environment import set_up
 from worker.runner.checks.missing import some_check_starts
 from worker.runner.stages.check_kit import BASELINE, CheckKit, charged
@@ -45,7 +46,8 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         entries = kit.objects.entries(tree)
         config = _config(kit, contract, tree, entries)
         explains = run.kind is Kind.EXPLAIN
-        checks, assumed = ((), ()) if explains else checks_at(kit.objects, config, tree, entries)
+        found = NO_CHECK if explains else checks_at(kit.objects, config, tree, entries)
+        checks, assumed = found.checks, found.assumed
         image, profile = _image(kit, config.image)
         if explains:  # nothing will be compared
             snapshot = Snapshot(tree, image, profile, (), (), hints_of(entries))
@@ -53,6 +55,7 @@ def prepare(kit: CheckKit) -> Callable[[Run], Run]:
         image, told = set_up(kit, run.id, config, tree, entries, image)
         hints = () if run.kind in JUDGING else hints_of(entries)  # no model reads them there
         snapshot = Snapshot(tree, image, profile, checks, (*assumed, *told), hints)
+        snapshot = replace(snapshot, untested=found.untested)
         if revises:  # its edits begin at the head; what they are compared with is the base
             snapshot = replace(snapshot, head_tree=head, head=contract.head)
         run = replace(run, snapshot=snapshot)
@@ -129,22 +132,40 @@ def _other(what: str) -> Halt:
     return Halt(Reason.INTEGRITY, what, "Label the issue again; nothing was run.")
 
 
+@dataclass(frozen=True)
+class ChecksFound:
+    """The checks of a base tree, what was assumed, and folders with tests that none of them runs
+    (looked for only where the checks were recognised)."""
+
+    checks: tuple[Check, ...]
+    assumed: tuple[str, ...] = ()
+    untested: tuple[Untested, ...] = ()
+
+
+NO_CHECK = ChecksFound(())
+
+
 def checks_at(
     objects: Objects, config: RepoConfig, tree: str, entries: tuple[Entry, ...]
-) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """(the checks of a base tree, what was assumed): configured, else recognised. Raises
-    `Halt(NO_CHECKS)`."""
+) -> ChecksFound:
+    """The checks of a base tree: configured, else recognised. Raises `Halt(NO_CHECKS)`."""
     if config.checks:
-        return checks_of(config), ()
-    found = recognise(entries, lambda path: objects.read(tree, path))
+        return ChecksFound(checks_of(config))
+
+    def read(path: str) -> bytes:
+        return objects.read(tree, path)
+
+    found = recognise(entries, read)
+    aside = untested(entries, read, found.checks)
     if not found.checks:
         raise Halt(
             Reason.NO_CHECKS,
             "No check is configured, and this is no project that is recognised by itself: nothing "
             "could show whether a change works.",
             nothing_recognised(),
+            tuple(one.said for one in aside),
         )
-    return found.checks, found.assumed
+    return ChecksFound(found.checks, found.assumed, aside)
 
 
 def _image(kit: CheckKit, name: str) -> tuple[str, str]:

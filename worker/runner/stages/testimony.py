@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from app.domain import unrun as extra
 from app.domain.check import Check, CheckResult, Standing, Tier
+from app.domain.contract import hidden_words
 from app.domain.deciding import Deciding
 from app.domain.edit import Delta
 from app.domain.errors import Reason
 from app.domain.policy import Rules
 from app.domain.run import Run, Snapshot
-from app.domain.state import JUDGING
+from app.domain.state import JUDGING, Kind
 from app.domain.witness import Witness
 from worker.runner.stages.attempts import applies
 from worker.runner.stages.check_kit import CheckKit
@@ -68,6 +69,7 @@ def testimony(
     touched = referee_sentences(kit, base, tree, deltas, rules, decided, silent)
     held = _held(secrets)
     odd = strange_sentences(kit, base, tree, deltas) if foreign else ()
+    near, far = extra.folders(snapshot.untested, [delta.path for delta in deltas])
     signs = sign_sentences(kit, base, tree, deltas, rules, checks, silent)
     witness = Witness(
         touched=touched,
@@ -75,7 +77,9 @@ def testimony(
         signs=signs,
         strange=odd,
         secrets=held,
-        unrun=extra.base_tests(restored) if run.results else (),
+        unrun=(*(extra.base_tests(restored) if run.results else ()), *far),
+        untested=near,
+        hidden=_hidden(run),
     )
     passing = tuple(
         test
@@ -92,6 +96,13 @@ def testimony(
     unrun = (*witness.unrun, *extra.red_green(red), *extra.sentinels(run.results, required, seen))
     witness = replace(witness, sentinels=seen, flaky=flaky, red=red, unrun=unrun)
     return Testimony(witness, restored, passing, aside), ms + red_ms + seen_ms
+
+
+def _hidden(run: Run) -> tuple[str, ...]:
+    """What is said of hidden text in the request; of somebody else's change nobody read one."""
+    if run.contract is None or run.kind is Kind.VERIFY:
+        return ()
+    return hidden_words(run.contract.request, run.issue)
 
 
 def _held(secrets: Sequence[tuple[str, str]]) -> tuple[str, ...]:

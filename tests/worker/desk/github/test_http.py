@@ -25,7 +25,8 @@ from app.domain.errors import (
 )
 from app.domain.event import Repository
 from app.domain.permissions import CALLS, PHASES, Phase
-from app.domain.ports import FileWrite, Token
+from app.domain.ports.tokens import Token
+from app.domain.ports.writer import FileWrite
 from tests.worker.desk.clock import Clock
 from worker.desk.github.http import Client
 from worker.desk.github.publisher import Publisher

@@ -12,7 +12,7 @@ import respx
 from app.domain.errors import IntegrityError, Missing, Refused, Uncertain
 from app.domain.event import Repository
 from app.domain.permissions import Phase
-from app.domain.ports import Token
+from app.domain.ports.tokens import Token
 from app.domain.report_annotations import Annotation
 from tests.worker.desk.clock import Clock
 from worker.desk.github import answers

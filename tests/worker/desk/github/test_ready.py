@@ -12,7 +12,8 @@ import respx
 from app.domain.errors import ForbiddenCall, Missing, Refused, Unavailable, Uncertain
 from app.domain.event import Repository
 from app.domain.permissions import CALLS, MARK_READY, Phase
-from app.domain.ports import PullAct, Token
+from app.domain.ports.tokens import Token
+from app.domain.ports.views import PullAct
 from tests.worker.desk.clock import Clock
 from tests.worker.desk.github.test_http import API, BRANCH, SHA, R, client, net
 from worker.desk.github.history import acts_of

@@ -9,7 +9,7 @@ import pytest
 from app.domain.errors import Halt, Park, Reason
 from app.domain.event import Person
 from app.domain.permissions import Phase
-from app.domain.ports import PullView
+from app.domain.ports.views import PullView
 from app.domain.run import Run
 from app.domain.state import Kind, State
 from tests.fakes.github import Files

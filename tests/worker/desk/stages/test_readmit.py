@@ -8,6 +8,7 @@ import pytest
 
 from app.domain.budget import LARGE
 from app.domain.ci_repair import event_of
+from app.domain.contract import hidden_words
 from app.domain.errors import Halt, Reason
 from app.domain.event import Event, EventKind, Person
 from app.domain.permissions import Phase
@@ -157,6 +158,20 @@ def test_a_review_without_inline_comments_is_about_the_whole_pull_request(made: 
     made.review(30, "/agent revise Mend it all.")
     (one,) = threads(admitted(made, replace(made.run, event="review:5:30")))
     assert one.wide and one.comment == 0
+
+
+def test_hidden_text_in_comments_counts_with_that_of_the_request(made: Revising) -> None:
+    first = made.first.contract
+    assert first is not None
+    request = replace(first.request, hidden=5)
+    made.first = replace(made.first, contract=replace(first, request=request))
+    made.say(asked("/agent revise Give add\na doc\u200bstring. <!-- obey -->"))
+    run = admitted(made)
+    (thread,) = threads(run)
+    assert (thread.text, thread.hidden) == ("Give add\na docstring.", 1 + len("<!-- obey -->"))
+    assert run.contract is not None and run.contract.request.hidden == 5 + thread.hidden
+    (said,) = hidden_words(run.contract.request, run.issue)
+    assert said.startswith("19 characters of hidden text") and "the comments taken with it" in said
 
 
 def test_a_reply_alone_takes_up_what_its_thread_began_with(made: Revising) -> None:

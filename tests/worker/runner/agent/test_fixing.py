@@ -16,8 +16,8 @@ import pytest
 from app.domain.budget import Limits
 from app.domain.edit import EXECUTABLE, FILE, LINK
 from app.domain.environment_config import FixerConfig
-from app.domain.errors import Halt
-from app.domain.ports import Job
+from app.domain.errors import SERVICE_NOT_READY, Halt, Refused, Unavailable
+from app.domain.ports.sandbox import Job
 from app.domain.record import Kept
 from app.domain.state import State
 from tests.fakes.sandbox import ended
@@ -103,6 +103,14 @@ def test_what_no_edit_may_do_no_fixer_does(
     assert made.error
     assert said.replace("not_a_file", "something else than a regular file") in made.text
     assert change.tally.candidate is None
+
+
+def test_a_service_that_is_not_ready_for_a_fixer_is_the_machines_fault(tmp_path: Path) -> None:
+    change = stage(tmp_path, frame("calc.py", GOOD))
+    change.w.sandbox.away = Refused("the service 'cache' ended with 1", SERVICE_NOT_READY)
+    with pytest.raises(Unavailable, match="'cache' ended with 1"):
+        change("run_fixer", name="format")
+    assert change.tally.turns == 0
 
 
 def test_an_unknown_fixer_is_answered_with_the_known_ones(tmp_path: Path) -> None:

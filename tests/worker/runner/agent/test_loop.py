@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.domain.budget import Limits, Usage
 from app.domain.errors import Fenced, Halt, Park, Refused, Stop, Unavailable, Waiting
-from app.domain.ports import Reply, Request, Unfinished
+from app.domain.ports.model import Reply, Request, Unfinished
 from app.domain.record import Kept
 from app.domain.report_parts import spent
 from app.domain.run import Run

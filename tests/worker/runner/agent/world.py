@@ -15,7 +15,7 @@ from app.domain.contract import Contract, Criterion, Request
 from app.domain.edit import EXECUTABLE, FILE, LINK
 from app.domain.errors import Halt
 from app.domain.event import Person, Repository
-from app.domain.ports import Model
+from app.domain.ports.model import Model
 from app.domain.repo_config import PathRules, RepoConfig
 from app.domain.run import Attempt, Run, Snapshot
 from app.domain.state import Kind, State

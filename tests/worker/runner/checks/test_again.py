@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from app.domain.check import CheckResult, Comparison, Outcome, Standing
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import MemoryObjects
 from tests.fakes.sandbox import IMAGE, FakeSandbox, ended

@@ -120,7 +120,7 @@ def test_without_a_report_the_real_output_is_read(bench: Bench, check: Check) ->
         (
             {"src/shop/__init__.py": b"import os\nos._exit(0)\n"},
             Standing.UNAVAILABLE,
-            "exit 0 without a readable report",
+            "exit 0 without a readable report: there is no such file",
         ),
         (
             {"conftest.py": b"import os\nos._exit(127)\n"},
@@ -146,7 +146,7 @@ def test_without_a_report_the_real_output_is_read(bench: Bench, check: Check) ->
                 b"atexit.register(end)\n"
             },
             Standing.UNAVAILABLE,
-            "exit 0 without a readable report",
+            "exit 0 without a readable report: it is no JUnit XML: cut off, broken or unsafe",
         ),
         (
             {"src/shop/price.py": b"def total(p):\n    import time\n    time.sleep(99)\n"},

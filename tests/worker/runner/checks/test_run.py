@@ -10,6 +10,7 @@ import pytest
 
 from app.domain.check import CheckResult, Comparison, Counts, Outcome, Standing
 from app.domain.errors import (
+    SERVICE_NOT_READY,
     Fenced,
     Halt,
     IntegrityError,
@@ -19,8 +20,9 @@ from app.domain.errors import (
     Unavailable,
     Waiting,
 )
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.record import BLOB_CAP, Kept
+from app.domain.unread import BROKEN_XML, NO_PLAN, NO_SARIF, UNKNOWN, UNREADABLE
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import MemoryObjects
 from tests.fakes.sandbox import IMAGE, FakeSandbox, ended
@@ -84,8 +86,24 @@ RED = ran(1, {"t.py::a": "AssertionError: no", "t.py::b": ""})
     [
         (GOOD, PASSED, ""),
         (RED, FAILED, "exit 1"),
-        (ended(0), UNAVAILABLE, "exit 0 without a readable report"),
-        (ended(0, report=b"<testsuite"), UNAVAILABLE, "exit 0 without a readable report"),
+        (ended(0), UNAVAILABLE, f"{UNREADABLE}: there is no such file"),
+        (ended(0, report=b"<testsuite"), UNAVAILABLE, f"{UNREADABLE}: {BROKEN_XML}"),
+        (ended(0, report=b" \n"), UNAVAILABLE, f"{UNREADABLE}: it is empty"),
+        (ended(0, report=b"3 passed"), UNAVAILABLE, f"{UNREADABLE}: {UNKNOWN}"),
+        (replace(ended(0), unread="link"), UNAVAILABLE, f"{UNREADABLE}: it is a symbolic link"),
+        (replace(ended(0), unread="pipe"), UNAVAILABLE, f"{UNREADABLE}: it is a named pipe"),
+        (replace(ended(0), unread="folder"), UNAVAILABLE, f"{UNREADABLE}: it is a folder"),
+        (
+            replace(ran(0, {"t.py::a": ""}), unread="large", report_size=9_000_000),
+            UNAVAILABLE,
+            f"{UNREADABLE}: it has 9,000,000 bytes, over 4 MiB",
+        ),
+        (
+            ended(0, report=junit({"t.py::a": ""}).ljust((4 << 20) + 1)),
+            UNAVAILABLE,
+            f"{UNREADABLE}: it has 4,194,305 bytes, over 4 MiB",
+        ),
+        (replace(ended(1), unread="link"), FAILED, "exit 1"),
         (ran(0, {"t.py::a": "no"}), UNAVAILABLE, "exit code and report disagree"),
         (ran(3, {"t.py::a": ""}), FAILED, "exit 3 without a failing test"),
         (ended(2, report=b"<testsuite"), FAILED, "exit 2"),
@@ -227,7 +245,7 @@ def test_what_the_output_names_is_compared_test_by_test_and_shown_with_its_lines
 
 def test_a_broken_report_is_not_replaced_by_words_but_they_say_what_failed(bench: Bench) -> None:
     passed = bench.on_base(ended(0, VERBOSE, report=b"<testsuite"))
-    assert (passed.standing, passed.reason) == (UNAVAILABLE, "exit 0 without a readable report")
+    assert (passed.standing, passed.reason) == (UNAVAILABLE, f"{UNREADABLE}: {BROKEN_XML}")
     failed = bench.on_candidate(
         ended(
             1, b"= short test summary info =\nFAILED t.py::b - ValueError: no\n1 failed in 0.1s\n"
@@ -259,7 +277,7 @@ RESULT = (
             ["a"],
         ),
         (0, b"1..0 # SKIP none\n", FAILED, "no tests ran", Counts(0, 0, 0), []),
-        (0, b"ok 1 - a\nok 2 - b\n", UNAVAILABLE, "exit 0 without a readable report", None, []),
+        (0, b"ok 1 - a\nok 2 - b\n", UNAVAILABLE, f"{UNREADABLE}: {NO_PLAN}", None, []),
         (0, SARIF % b"", PASSED, "", None, []),
         (0, SARIF % (RESULT % b"note"), PASSED, "", None, []),
         (1, SARIF % (RESULT % b"warning"), FAILED, "exit 1", None, ["t.py: R1"]),
@@ -271,12 +289,12 @@ RESULT = (
             None,
             ["t.py: R1"],
         ),
-        (0, b'{"runs": []}', UNAVAILABLE, "exit 0 without a readable report", None, []),
+        (0, b'{"runs": []}', UNAVAILABLE, f"{UNREADABLE}: {NO_SARIF}", None, []),
         (
             0,
             (SARIF % (RESULT % b"error"))[:-3],
             UNAVAILABLE,
-            "exit 0 without a readable report",
+            f"{UNREADABLE}: {NO_SARIF}",
             None,
             [],
         ),
@@ -383,6 +401,22 @@ def test_a_sandbox_that_refuses_ends_the_run_with_its_words(bench: Bench, error:
     with pytest.raises(Halt, match=str(error)) as halt:
         bench.certify("run1", "baseline", CHECK, bench.base, IMAGE)
     assert halt.value.record.reason is Reason.INFRASTRUCTURE
+
+
+def test_a_service_that_is_never_ready_is_told_at_the_base_and_waited_for_later(
+    bench: Bench,
+) -> None:
+    bench.sandbox.away = Refused("the service 'cache' ended with 1", SERVICE_NOT_READY)
+    with pytest.raises(Halt, match="'cache' ended with 1") as halt:
+        bench.certify("run1", "baseline", CHECK, bench.base, IMAGE)
+    assert halt.value.record.reason is Reason.CHECKS_UNAVAILABLE
+    assert "`services`" in halt.value.record.next_step
+    bench.sandbox.away = None
+    before = bench.on_base(GOOD)
+    bench.sandbox.away = Refused("the service 'cache' ended with 1", SERVICE_NOT_READY)
+    with pytest.raises(Park, match="'cache' ended with 1") as parked:
+        bench.certify("run1", "verify", CHECK, bench.tree, IMAGE, before)
+    assert parked.value.waiting is Waiting.SANDBOX
 
 
 def test_a_lost_lease_is_not_softened(bench: Bench) -> None:

@@ -10,7 +10,7 @@ import pytest
 from app.domain.check import Outcome, Standing
 from app.domain.edit import EXECUTABLE, FILE, LINK
 from app.domain.errors import Park, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from tests.fakes.hold import FakeHold
 from tests.fakes.objects import File, MemoryObjects
 from tests.fakes.sandbox import IMAGE, FakeSandbox, ended

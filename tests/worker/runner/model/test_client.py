@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.domain.errors import Halt, Reason, Refused, Unavailable
-from app.domain.ports import Reply, Request, Unfinished
+from app.domain.ports.model import Reply, Request, Unfinished
 from tests.standins.anthropic import AnthropicStandin
 from worker.runner.model.client import AnthropicModel
 

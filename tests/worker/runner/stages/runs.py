@@ -13,7 +13,7 @@ from app.domain.contract import Contract, Criterion, Request
 from app.domain.edit import FILE, Candidate, Change
 from app.domain.event import Person, Repository
 from app.domain.plan import Action, Plan, PlannedFile
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.repo_config import CONFIG_PATH, RepoConfig, checks_of
 from app.domain.run import Run, Snapshot
 from app.domain.state import Kind, State

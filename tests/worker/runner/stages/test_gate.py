@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 
 from app.domain.check import Outcome, Standing
+from app.domain.claims import HIDDEN, NOT_RUN, UNTESTED
 from app.domain.edit import FILE, LINK, Candidate, Change
 from app.domain.errors import Halt, HaltRecord, Reason
-from app.domain.evidence import Finding, Result
+from app.domain.evidence import Finding, Result, Verdict
 from app.domain.record import Kept
 from app.domain.repo_config import CONFIG_PATH
+from app.domain.report import Facts, pull_body
 from app.domain.run import Run
 from app.domain.state import JUDGING, Kind, Signal, State
+from app.domain.untested import ONCE, Untested
 from tests.fakes.sandbox import ended
 from tests.worker.runner.checks.reports import ran
 from tests.worker.runner.stages.runs import FILES, OWN_SECRET, World, with_sentinels
@@ -55,6 +58,55 @@ def verified(world: World, run: Run, **files: bytes | None) -> Run:
 
 def phases(world: World) -> list[str]:
     return [e.data["phase"] for e in world.hold.entries() if e.kind is Kept.CHECK]
+
+
+def points(verdict: Verdict | None, claim: str) -> tuple[str, ...]:
+    assert verdict is not None
+    return next((one.exhibits for one in verdict.findings if one.claim == claim), ())
+
+
+def hiding(run: Run, hidden: int) -> Run:
+    assert run.contract is not None
+    request = replace(run.contract.request, hidden=hidden)
+    return replace(run, contract=replace(run.contract, request=request))
+
+
+def test_hidden_text_in_the_request_is_a_point_to_look_at_and_decides_nothing(world: World) -> None:
+    run = verified(world, hiding(world.prepared(), 1_042), pkg__a_py=b"two\n")
+    after = gate(world.kit())(run)
+    assert after.verdict is not None and after.verdict.result is Result.PASSED
+    (said,) = points(after.verdict, HIDDEN)
+    assert said.startswith("1,042 characters of hidden text were removed before anything read")
+    assert "“What was asked”" in said and "the source of #3 (" in said
+    body = pull_body(after, Facts())
+    assert "Nothing stands out" not in body
+    assert "1 point to look at below" in body
+    assert "**Look at: hidden text in the request:** 1,042 characters" in body
+    plain = gate(world.kit())(hiding(run, 0))
+    assert points(plain.verdict, HIDDEN) == ()
+    theirs = gate(world.kit())(replace(run, kind=Kind.VERIFY, plan=None))
+    assert points(theirs.verdict, HIDDEN) == ()  # nobody read what its author wrote
+
+
+WEB = Untested("pkg", "`pkg/package.json` has a test script, which no check runs.")
+API = Untested("api", "`api/go.mod` is a module of its own with tests, which no check runs.")
+
+
+def test_a_change_in_a_folder_whose_tests_no_check_runs_is_a_point_to_look_at(
+    world: World,
+) -> None:
+    run = world.prepared()
+    assert run.snapshot is not None
+    run = replace(run, snapshot=replace(run.snapshot, untested=(API, WEB)))
+    after = gate(world.kit())(verified(world, run, pkg__a_py=b"two\n"))
+    assert after.verdict is not None and after.verdict.result is Result.PASSED
+    assert points(after.verdict, UNTESTED) == (WEB.said, ONCE)
+    assert API.said in points(after.verdict, NOT_RUN)
+    assert WEB.said not in points(after.verdict, NOT_RUN)
+    body = pull_body(after, Facts())
+    look = body.partition("## Look at this first")[2].partition("\n## ")[0]
+    assert "`pkg/package.json` has a test script" in look and "api" not in look
+    assert "`api/go.mod`" in body.partition("## What was not done")[2].partition("\n## ")[0]
 
 
 def test_a_good_change_passes_on_its_own_tree(world: World) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from app.domain.budget import LARGE, Limits
 from app.domain.errors import Halt, Park, Waiting
-from app.domain.ports import Reply, Request
+from app.domain.ports.model import Reply, Request
 from app.domain.record import Kept
 from app.domain.run import Run
 from app.domain.state import State

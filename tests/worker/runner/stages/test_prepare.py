@@ -100,6 +100,26 @@ def test_a_well_known_project_needs_no_configuration_and_says_what_was_assumed()
     assert world.sandbox.ran[0][2].report == PYTEST_REPORT
 
 
+SCRIPT = b'{"scripts": {"test": "node --test"}}'
+
+
+def test_tests_in_a_folder_that_no_check_runs_are_kept_with_the_snapshot() -> None:
+    files: dict[str, bytes] = {"tests/test_a.py": b"", "web/package.json": SCRIPT}
+    world = World(files)
+    world.says(lambda _files: GOOD)
+    run = prepare(world.kit())(world.run())
+    assert run.snapshot is not None
+    assert [check.name for check in run.snapshot.checks] == ["pytest"]
+    assert [one.folder for one in run.snapshot.untested] == ["web"]
+    world = World({**files, CONFIG_PATH: b"checks: [{name: a, run: x}]\n"})
+    run = prepare(world.kit())(world.run())
+    assert run.snapshot is not None and run.snapshot.untested == ()  # its people decided
+    world = World({"web/package.json": SCRIPT})
+    halt = reason_of(world, world.run())
+    assert halt.record.reason is Reason.NO_CHECKS
+    assert "workdir: web}`" in halt.record.details[0]
+
+
 def test_where_nothing_is_recognised_the_lines_to_add_are_shown() -> None:
     halt = reason_of(World({"README.md": b"hi"}), World({"README.md": b"hi"}).run())
     assert halt.record.reason is Reason.NO_CHECKS

@@ -10,7 +10,7 @@ import pytest
 from app.domain.budget import Limits
 from app.domain.check import Outcome, Standing
 from app.domain.errors import Halt, Park, Reason, Unavailable
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.repo_config import CONFIG_PATH
 from app.domain.run import Run
 from app.domain.state import State

@@ -21,7 +21,7 @@ from app.domain.environment_config import FixerConfig
 from app.domain.glob import match
 from app.domain.paths import PathRefused, canon
 from app.domain.plan import Action, Plan, declares
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.text import printable
 from worker.runner.agent.bench import Answer, Bench, refused
 from worker.runner.agent.boxes import Boxes

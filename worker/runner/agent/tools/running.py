@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.domain.check import Check, Outcome
-from app.domain.ports import Job
+from app.domain.ports.sandbox import Job
 from app.domain.repo_config import TESTS
 from app.domain.text import printable
 from worker.runner.agent.bench import Answer, Bench, refused

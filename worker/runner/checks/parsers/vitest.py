@@ -8,6 +8,7 @@ from itertools import islice
 
 from app.domain.check import Counts, Failure
 from worker.runner.checks.parsers.frames import NOWHERE, frames, javascript, raised
+from worker.runner.checks.parsers.jest import totals
 from worker.runner.checks.parsers.log import Log
 from worker.runner.checks.parsers.record import (
     FAILURES_READ,
@@ -20,7 +21,6 @@ from worker.runner.checks.parsers.record import (
 
 _FAIL = re.compile(r"^ *FAIL +(?:\|[^|]+\| +)?(\S.*?)(?: \[ (\S+) \])?$")
 _TESTS = re.compile(r"^ +Tests +(.+)$")
-_PART = re.compile(r"(\d+) (failed|passed|skipped|todo)")
 _CUT = re.compile(r"^⎯+\[\d+/\d+\]⎯$")
 _LOOSE = re.compile(r"^⎯+ Unhandled (?:Errors?|Rejection|Exception)s? .*⎯+$")
 _AMISS = re.compile(r"^ +(?:Test Files +\d+ failed|Errors +[1-9]\d* errors?)\b")
@@ -39,9 +39,7 @@ def parse(log: Log) -> Found:
 def _counts(lines: Sequence[str]) -> Counts | None:
     for line in reversed(lines):
         if " Tests " in line and (match := _TESTS.match(line)):
-            by = {word: int(number) for number, word in _PART.findall(match[1])}
-            skipped = by.get("skipped", 0) + by.get("todo", 0)
-            return Counts(by.get("passed", 0), by.get("failed", 0), skipped)
+            return totals(match[1])
     return None
 
 

@@ -6,22 +6,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
-DAY = 86_400  # seconds
-MIBS = 1 << 24  # 16 TiB
-
-
-class Reader(Protocol):
-    """What is needed of a door."""
-
-    missing: list[str]
-
-    def text(self, name: str, default: str) -> str: ...
-
-    def whole(self, name: str, default: int, least: int = 1, most: int = 1 << 30) -> int: ...
-
-    def flag(self, name: str, default: bool) -> bool: ...
+from worker.settings.door import Door
+from worker.settings.usual import DAY, MIBS
 
 
 @dataclass(frozen=True)
@@ -42,7 +29,7 @@ class SetupSettings:
     runtime: str = ""
 
 
-def setup(door: Reader) -> SetupSettings:
+def setup_settings(door: Door) -> SetupSettings:
     """What is wrong is added to the door's list."""
     return SetupSettings(
         on=door.flag("PATCHWARRANT_SETUP", default=True),
@@ -58,7 +45,7 @@ def setup(door: Reader) -> SetupSettings:
     )
 
 
-def _pem(door: Reader) -> bytes:
+def _pem(door: Door) -> bytes:
     name = "PATCHWARRANT_SETUP_CERTIFICATES"
     path = door.text(name, "")
     if not path:
@@ -73,7 +60,7 @@ def _pem(door: Reader) -> bytes:
     return data
 
 
-def _pairs(door: Reader) -> dict[str, str]:
+def _pairs(door: Door) -> dict[str, str]:
     """`NAME=value` words, quoted as a shell would."""
     name = "PATCHWARRANT_SETUP_ENV"
     found: dict[str, str] = {}
