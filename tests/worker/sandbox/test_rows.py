@@ -314,6 +314,21 @@ def test_s10_a_profile_that_lost_an_option_does_not_start(tmp_path: Path) -> Non
     assert not (tmp_path / "closed" / "s.sock").exists()
 
 
+def test_an_allowed_image_that_is_not_there_is_told_before_anything_begins(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine_or_skip()
+
+    def stop(*_: object) -> None:
+        raise Refused("as far as this")
+
+    absent = ("patchwarrant-absent:1", "patchwarrant-absent@sha256:" + "a" * 64, "Not An Image")
+    with pytest.raises(Refused, match="as far as this"):
+        serve(str(tmp_path / "closed" / "s.sock"), images=absent, prove=stop)
+    said = [one.getMessage() for one in caplog.records if "PATCHWARRANT_IMAGES" in one.getMessage()]
+    assert [name in words for name, words in zip(absent, said, strict=True)] == [True] * 3
+
+
 # -- F: what runs out -----------------------------------------------------------------------------
 
 
