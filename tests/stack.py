@@ -7,6 +7,7 @@ demonstration and by the end-to-end tests; only GitHub's and the model's servers
 from __future__ import annotations
 
 import os
+import random
 import secrets
 import signal
 import socket
@@ -33,6 +34,8 @@ from worker.store.connect import connect
 from worker.store.ledger import Ledger
 from worker.store.sealing import new_secret
 
+PORTS = (12_000, 32_000)  # below what Linux gives out by itself (ip_local_port_range)
+READY_S = 120  # until a role answers that was just started
 ROLES = ("receiver", "sandbox", "desk", "runner")
 PERMISSIONS = {
     "metadata": "read",
@@ -160,16 +163,25 @@ class Stack:
             process.kill()
             process.wait()
 
+    def living(self, role: str) -> bool:
+        """Whether it was started and has not ended."""
+        process = self.processes.get(role)
+        return process is not None and process.poll() is None
+
     def log(self, role: str) -> str:
         path = self.folder / f"{role}.log"
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     def await_ready(self) -> None:
         """The receiver and the sandbox answer. Raises `RuntimeError` with a role's last words."""
-        address = f"http://127.0.0.1:{self.port}/readyz"
-        self._until(lambda: _answers(address), 30, "receiver")
+        self.await_receiver()
         sock = Path(self.environment("sandbox")["PATCHWARRANT_SANDBOX"])
         self._until(lambda: _listens(sock), 600, "sandbox")
+
+    def await_receiver(self) -> None:
+        """The receiver answers: what is told before that would be lost. Raises `RuntimeError`."""
+        address = f"http://127.0.0.1:{self.port}/readyz"
+        self._until(lambda: _answers(address), READY_S, "receiver")
 
     def _until(self, true: Callable[[], bool], seconds: float, role: str) -> None:
         ends = time.monotonic() + seconds
@@ -205,7 +217,7 @@ class Stack:
             found |= set(done.stdout.split())
         return sorted(found)
 
-    def run_of(self, issue: int, seconds: float = 60, after: str = "") -> Run:
+    def run_of(self, issue: int, seconds: float = 120, after: str = "") -> Run:
         """The newest run of an issue, once it exists and is not the run `after`."""
         return self.await_run(lambda run: run.issue == issue and run.id != after, seconds)
 
@@ -221,7 +233,7 @@ class Stack:
         logs = "\n".join(f"--- {role}\n{self.log(role)[-2500:]}" for role in ROLES)
         raise TimeoutError(f"no such run within {seconds} s; runs: {states}\n{logs}")
 
-    def await_end(self, issue: int, seconds: float = 120, after: str = "") -> Run:
+    def await_end(self, issue: int, seconds: float = 240, after: str = "") -> Run:
         """The issue's newest run when it has ended and said so."""
         return self.await_run(
             lambda run: (
@@ -283,10 +295,16 @@ def descendants(pid: int) -> list[int]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """A port that nobody listens at, for a process that is started, and started again, later.
+
+    Not one of the kernel's own range: from there it would be given to somebody's next connection
+    or listener before that process takes it.
+    """
+    while True:
+        port = random.SystemRandom().randrange(*PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _answers(address: str) -> bool:

@@ -42,7 +42,9 @@ UNDOABLE = frozenset({Reason.INSTALLATION, Reason.NEEDS_OPERATOR, Reason.INFRAST
 UNTOLD = 30.0  # seconds, the first time that an ending could not be told
 PATIENCE_MS = 24 * 3_600_000  # that a run waits in one state for something that is away
 # Endings after which partial work is not shown as a draft, whatever `on_stop` says.
-NEVER_KEPT = frozenset({Reason.CANCELLED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE})
+NEVER_KEPT = frozenset(
+    {Reason.CANCELLED, Reason.BASE_CHANGED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE}
+)
 log = logging.getLogger(__name__)
 
 
@@ -125,6 +127,8 @@ class Carrier:
             run = halted(run, halt, crew if run.state is State.PUBLISH else Crew({}))
             self.ledger.save(lease, run, release=True)
             return run
+        except Unavailable as away:  # a full disk, say; where it is Redis, the save says so, too
+            return self._without_crew(lease, run, _away(run, away), hold)
         while OWNER[run.state] is self.role and not _over(run):
             began = self.clock()
             try:
@@ -150,6 +154,15 @@ class Carrier:
             mine = OWNER[moved.state] is self.role and not _over(moved)
             lease = self.ledger.save(lease, moved, release=not mine)
             run = moved
+        return run
+
+    def _without_crew(self, lease: Lease, run: Run, park: Park, hold: LedgerHold) -> Run | None:
+        """What a crew is made of is away: None where that is waited for, else the run's end."""
+        if not self._too_long(run, park):
+            self._park(lease, run, park, hold)
+            return None
+        run = halted(run, _given_up(park), Crew({}))
+        self.ledger.save(lease, run, release=True)
         return run
 
     def _set_aside(self, lease: Lease, run: Run, hold: LedgerHold) -> Run | None:
@@ -191,7 +204,7 @@ class Carrier:
             waiting = _waiting(run.state)
             raise Park(waiting, limit.seconds, str(limit), exact=True) from limit
         except Unavailable as away:
-            raise Park(_waiting(run.state), away.retry_after or 30.0, str(away)) from away
+            raise _away(run, away) from away
         except Fault as fault:
             raise Halt(
                 Reason.INFRASTRUCTURE,
@@ -280,6 +293,10 @@ def _waiting(state: State) -> Waiting:
     if OWNER[state] is Role.DESK or state is State.PREPARE:
         return Waiting.GITHUB
     return Waiting.SANDBOX
+
+
+def _away(run: Run, away: Unavailable) -> Park:
+    return Park(_waiting(run.state), away.retry_after or 30.0, str(away))
 
 
 def _charged(run: Run, began: float, ended: float) -> Run:

@@ -62,7 +62,7 @@ def twice(letters: Sequence[Letter], rng: random.Random) -> list[Letter]:
 def sent(copies: Sequence[Letter], ports: Sequence[int], rng: random.Random) -> None:
     """Bring each to one of the receivers, as a load balancer does; what none took yet is tried
     again. Raises `TimeoutError`, and `ValueError` for a refusal."""
-    with httpx.Client(trust_env=False, timeout=10) as client:
+    with httpx.Client(trust_env=False, timeout=30) as client:
         for letter in copies:
             ends = time.monotonic() + PATIENCE
             while not _taken(client, letter, rng.choice(ports)):

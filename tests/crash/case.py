@@ -25,8 +25,9 @@ from tests.crash.town import Town
 from worker import logs
 from worker.desk.github import wire
 
-PATIENCE = 90.0  # seconds of real time until a case counts as hung
+PATIENCE = 180.0  # seconds of real time until a case counts as hung
 CHILDREN = 8
+SHORT = 3.0  # seconds until a deaf connection is given up; no answer of a busy machine takes them
 SKEW = 600.0  # seconds
 # Between the reservation of a call and its journal entry: was it sent, and what did it cost?
 UNKNOWN = ("ledger.reserve", "model.reply", "journal.model")
@@ -245,8 +246,8 @@ def _child(place: Place, case: Case | None, line: socket.socket, log: Path) -> N
     os.dup2(handle, 2)
     logs.configure([place.app_key, place.seal, place.model_key])
     if case is not None and "@" in case.fault:
-        hurried(1.0)
-        wire.TIMEOUT = httpx.Timeout(1.0, connect=1.0)
+        hurried(SHORT)
+        wire.TIMEOUT = httpx.Timeout(SHORT, connect=SHORT)
     said = "crashed"
     try:
         hook = _hook(case, line) if case is not None else None

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -78,10 +79,13 @@ def receiver(up: Town, arm: Callable[[], None]) -> Iterator[tuple[int, int]]:
         finally:
             os._exit(0)
     try:
+        ends = time.monotonic() + 120
         while True:
             with socket.socket() as probe:
                 if not probe.connect_ex(("127.0.0.1", port)):
                     break
+            assert time.monotonic() < ends, (up.folder / "log").read_text()[-3_000:]
+            time.sleep(0.02)
         yield pid, port
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -104,7 +108,7 @@ def delivered(up: Town, port: int) -> int:
     }
     try:
         return httpx.post(
-            f"http://127.0.0.1:{port}/webhooks/github", content=body, headers=headers, timeout=10
+            f"http://127.0.0.1:{port}/webhooks/github", content=body, headers=headers, timeout=60
         ).status_code
     except httpx.HTTPError:
         return 0

@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 MODEL_URL = "https://api.anthropic.com"
 PERSON = "mona"
 OWNER = "acme"
-GATE_S = 60
+GATE_S = 180
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Tour:
     def answers(self, what: str) -> None:
         self.console.print(f"         [green]app[/green]  {escape(what)}", soft_wrap=True)
 
-    def said(self, number: int, part: str, seconds: float = 90) -> str:
+    def said(self, number: int, part: str, seconds: float = 240) -> str:
         """The app's comment with `part`, once it is there."""
         found: list[str] = []
 
@@ -64,7 +64,7 @@ class Tour:
         self.town.up.await_true(there, seconds)
         return found[-1]
 
-    def until(self, true: Callable[[], bool], seconds: float = 90) -> None:
+    def until(self, true: Callable[[], bool], seconds: float = 240) -> None:
         self.town.up.await_true(true, seconds)
 
     def check(self, head: str, name: str) -> str:
@@ -75,7 +75,7 @@ class Tour:
     def differs(self, head: str, name: str, before: str) -> bool:
         return self.check(head, name) != before
 
-    def next_run(self, kind: Kind, seconds: float = 120) -> Run:
+    def next_run(self, kind: Kind, seconds: float = 240) -> Run:
         return self.town.up.await_run(
             lambda run: (
                 run.repository.full_name == self.name and run.kind is kind and run.explained
@@ -130,7 +130,7 @@ class Tour:
         run = self.town.up.await_run(
             lambda run: run.repository.full_name == self.name and run.publication.pull > 0
             and run.explained,
-            120,
+            240,
         )  # fmt: skip
         assert run.verdict is not None
         self.answers(

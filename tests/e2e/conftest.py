@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.domain import record
 from app.domain.run import Run
 from tests.stack import ROLES, Stack, stack
 
@@ -98,7 +99,29 @@ class Town:
             lines.append(f"{role} said:\n{self.up.log(role)[-4000:]}")
         return "\n".join(lines)
 
-    def end(self, name: str, number: int, seconds: float = 120, after: str = "") -> Run:
+    def slow(self, name: str, path: str, method: str = "POST", seconds: float = 6.0) -> None:
+        """GitHub does the next such work in this repository and answers late. In no other: the desk
+        may still write to an earlier test's pull request, which would use the fault up."""
+        where = f"/repos/{name}(/.*)?{path}"
+        self.up.hub.fault("late", where, method=method, seconds=seconds)
+
+    def settle(self) -> None:
+        """Everything works again, and no run of this test goes on into the next one, whose model
+        it would ask. Raises `TimeoutError` where a cancelled run does not end."""
+        self.up.hub.clear_faults()
+        assert self.up.model is not None
+        self.up.model.faults()
+        self.up.model.latency(0)
+        ledger = self.up.ledger
+        ledger.resume()
+        with self.up.redis.client() as client:
+            client.delete(record.pace_key(self.up.installation))
+        revive(self.up)
+        for run in ledger.runs_without_end():
+            ledger.cancel(run)
+        self.up.await_true(lambda: not ledger.runs_without_end(), 180)
+
+    def end(self, name: str, number: int, seconds: float = 240, after: str = "") -> Run:
         return self.up.await_run(
             lambda run: (
                 run.repository.full_name == name
@@ -144,6 +167,14 @@ def diff(place: Path, files: Mapping[str, str | None]) -> str:
     return found
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each wait here has a deadline of its own, which tells what was waited for; the whole test's
+    must not come before it."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(900))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -177,10 +208,19 @@ def town(up: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     up.model.faults()
     up.model.reset()
     up.ledger.resume()
-    for role in ("receiver", "sandbox", "desk", "runner"):
-        if role not in up.processes:
-            up.start(role)
-    yield Town(up, tmp_path_factory.mktemp("repositories"))
+    revive(up)
+    made = Town(up, tmp_path_factory.mktemp("repositories"))
+    yield made
+    made.settle()
+
+
+def revive(up: Stack) -> None:
+    """Every role is up; the doors of those that had to be started answer."""
+    down = [role for role in ROLES if not up.living(role)]
+    for role in down:
+        up.start(role)
+    if down:
+        up.await_ready()
 
 
 Act = Callable[[Town, str], None]

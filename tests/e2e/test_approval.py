@@ -20,11 +20,12 @@ from app.domain.state import Kind, State
 from tests.e2e.conftest import FIX, Town
 from tests.e2e.test_commands import at_work, quiet, said
 from tests.e2e.test_endings import configured
+from tests.pace import in_time
 from tests.shared_data import REPOSITORY
 from tests.standins.github.client import StandinRefused
 from worker.desk.approval import AGAIN_MS
 
-SECONDS = 10  # within which everything that happens must show
+SECONDS = 120  # a machine that others use as well shows it later
 
 
 def shown(town: Town, name: str, head: str) -> list[tuple[str, str]]:
@@ -94,7 +95,7 @@ def test_a_persons_push_is_checked_again_and_approved_by_somebody_else(town: Tow
     branch = run.publication.branch
     pushed = hub.push(name, "dave", branch, {"more.py": "m = 1\n"}, "Mine")
     again = town.up.await_run(
-        lambda one: one.change == run.change and one.kind is Kind.RECHECK and one.explained, 120
+        lambda one: one.change == run.change and one.kind is Kind.RECHECK and one.explained, 240
     )
     assert again.publication.commit == pushed
     becomes(town, name, pushed, "action_required", "Approved for an earlier commit")
@@ -110,7 +111,7 @@ def test_a_base_that_moves_counts_where_the_change_touches_it(town: Town) -> Non
     hub.review(name, pull, "carol", "APPROVE")
     becomes(town, name, head, "success", "Approved by carol")
     hub.push(name, "dave", "main", {"other.py": "o = 1\n"}, "Elsewhere")
-    quiet(town)
+    looked(town, run)
     assert shown(town, name, head) == [("success", "Approved by carol")]
     hub.push(name, "dave", "main", {"sums.py": "def add(a, b):\n    return 0\n"}, "There")
     becomes(town, name, head, "action_required", "The base moved on in its files")
@@ -206,7 +207,7 @@ def test_nothing_is_published_before_the_word_of_a_second_person(town: Town) -> 
     number = town.ask(name)
     text, tree = diff_shown(town, name, number)
     assert "+    return a + b" in text and "✅ **Passed.**" in text
-    town.up.await_true(held(town, name, number), 20)
+    town.up.await_true(held(town, name, number), SECONDS)
     assert hub.pulls(name) == [] and list(hub.refs(name)) == ["refs/heads/main"]
     hub.comment(name, number, "mona", f"/agent publish {tree}")
     said(town, name, number, "cannot let it be published here")
@@ -216,11 +217,13 @@ def test_nothing_is_published_before_the_word_of_a_second_person(town: Town) -> 
     began = time.monotonic()
     hub.comment(name, number, "carol", f"/agent publish {tree[:16]}")
     run = town.end(name, number)
-    assert time.monotonic() - began < 20
+    assert in_time(time.monotonic() - began, 20)
     assert run.verdict is not None and run.verdict.tree == tree
     (pull,) = hub.pulls(name)
     assert pull["head"]["sha"] == run.publication.commit
     becomes(town, name, run.publication.commit, *WAITS)
+    hub.comment(name, number, "carol", f"/agent publish {tree[:16]}")
+    assert f"#{pull['number']} is the pull request" in said(town, name, number, "was said already")
     hub.review(name, pull["number"], "carol", "APPROVE")
     becomes(town, name, run.publication.commit, "success", "Approved by carol")
 
@@ -230,7 +233,7 @@ def test_what_waits_to_be_published_can_be_cancelled_and_its_diff_stays(town: To
     town.patches(name, FIX)
     number = town.ask(name)
     diff_shown(town, name, number)
-    town.up.await_true(held(town, name, number), 20)
+    town.up.await_true(held(town, name, number), SECONDS)
     town.up.hub.comment(name, number, "mona", "/agent cancel")
     run = town.end(name, number)
     assert run.halt is not None and run.halt.reason is Reason.CANCELLED

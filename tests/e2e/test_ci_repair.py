@@ -40,12 +40,16 @@ def test_red_ci_is_repaired_once_by_a_follow_up_commit(town: Town) -> None:
     assert thread.author == OWN_CI and "sums.py:1: add has no docstring" in thread.text
     assert run.publication.commit == hub.pull(name, number)["head"]["sha"] != head
     assert commits(town, name, number) == 2
-    told = [one["body"] for one in hub.comments(name, number)]
-    assert sum("Begun by itself" in one for one in told) == 2, "the sticky comment and the ending"
+
+    def told() -> bool:  # by the sticky comment and the ending
+        found = [one["body"] for one in hub.comments(name, number)]
+        return sum("Begun by itself" in one for one in found) == 2
+
+    town.up.await_true(told, 60)
     # The next head is red as well, and the bound is reached.
     after = run.publication.commit
     hub.add_check_run(name, "other-ci", after, "docs", "failure", OUTPUT)
     title, words = "The repository's own CI failed", "Repairs begun by itself: 1 of at most 1."
-    town.up.await_true(lambda: gate(town, name, after, title, words), 60)
+    town.up.await_true(lambda: gate(town, name, after, title, words), 120)
     kinds = [one.kind for one in town.up.ledger.runs(50) if one.repository.full_name == name]
     assert sorted(kinds) == [Kind.FIX, Kind.REVISE]

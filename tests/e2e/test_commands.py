@@ -14,6 +14,7 @@ from app.domain.run import Run
 from app.domain.state import Kind, State
 from tests.e2e.conftest import FILES, FIX, ISSUE, PYTEST, Town
 from tests.e2e.test_endings import PLAN, configured
+from tests.pace import in_time
 
 pytestmark = pytest.mark.docker
 EDIT = {"path": "sums.py", "sha256": "{{sha256:sums.py}}", "old": "a - b", "new": "a + b"}
@@ -23,7 +24,7 @@ def texts(town: Town, name: str, number: int) -> list[str]:
     return [str(one["body"]) for one in town.up.hub.comments(name, number)]
 
 
-def said(town: Town, name: str, number: int, words: str, seconds: float = 60) -> str:
+def said(town: Town, name: str, number: int, words: str, seconds: float = 120) -> str:
     """The first comment of ours that holds `words`, once it is there."""
     found: list[str] = []
 
@@ -47,7 +48,7 @@ def at_work(town: Town, name: str, number: int, state: State | None = None) -> R
             and run.state is not State.HALTED
             and (state is None or run.state is state)
         ),
-        60,
+        120,
     )
 
 
@@ -57,8 +58,8 @@ def labels(town: Town, name: str, number: int) -> set[str]:
 
 def quiet(town: Town) -> None:
     """Until every event that was delivered has its outcome."""
-    town.up.hub.wait_delivered(20)
-    town.up.await_true(lambda: not town.up.ledger.unhandled_events(10), 20)
+    town.up.hub.wait_delivered()
+    town.up.await_true(lambda: not town.up.ledger.unhandled_events(10), 120)
 
 
 def slow_model(town: Town) -> None:
@@ -167,7 +168,7 @@ def test_cancel_ends_a_run_within_ten_seconds_and_nothing_stays(town: Town) -> N
     began = time.monotonic()
     town.up.hub.comment(name, number, "mona", "/agent stop")
     ended = town.end(name, number)
-    assert time.monotonic() - began < 10
+    assert in_time(time.monotonic() - began, 10)
     assert ended.id == run.id
     assert ended.halt is not None and ended.halt.reason is Reason.CANCELLED
     assert labels(town, name, number) == {"agent:cancelled"}
@@ -200,7 +201,7 @@ def test_what_was_done_before_a_cancel_is_kept_as_a_patch(town: Town) -> None:
         tools = [e for e in ledger.journal(run.id) if e.data.get("name") == "edit"]
         return bool(tools)
 
-    town.up.await_true(edited, 60)
+    town.up.await_true(edited, 120)
     town.up.hub.comment(name, number, "mona", "/agent cancel")
     ended = town.end(name, number)
     assert ended.halt is not None and ended.halt.reason is Reason.CANCELLED
@@ -219,7 +220,7 @@ def test_what_people_do_meanwhile_ends_a_run(town: Town, act: str) -> None:
     else:
         town.up.hub.remove_label(name, number, "mona", "agent:running")
     run = town.end(name, number)
-    assert time.monotonic() - began < 10
+    assert in_time(time.monotonic() - began, 10)
     assert run.halt is not None and run.halt.reason is Reason.CANCELLED
 
 
@@ -255,7 +256,7 @@ def test_an_installation_that_is_narrowed_ends_its_runs(town: Town) -> None:
     at_work(town, name, number, State.LOCATE)
     town.up.hub.change_installation(town.up.installation, remove=[name])
     run = town.up.await_run(
-        lambda one: one.repository.full_name == name and one.state is State.HALTED, 15
+        lambda one: one.repository.full_name == name and one.state is State.HALTED, 120
     )
     assert run.halt is not None
     assert run.halt.reason in (Reason.CANCELLED, Reason.INSTALLATION)
@@ -279,14 +280,15 @@ def test_a_merge_whose_message_skips_ci_is_said(town: Town) -> None:
     name = town.repository()
     town.patches(name, FIX)
     number = town.ask(name)
-    pull = town.end(name, number).publication.pull
+    run = town.end(name, number)
+    pull = run.publication.pull
     hub = town.up.hub
     hub.edit_issue(name, pull, "mona", title="Mend add [skip ci]")
     hub.set_draft(name, pull, "mona", False)
     hub.merge(name, pull, "mona", "squash")
     assert "[skip ci]" in said(town, name, pull, "skip the merged commit")
     quiet(town)
-    assert town.up.ledger.open_change(town.up.ledger.runs(1)[0].repository.id, number) is None
+    assert town.up.ledger.open_change(run.repository.id, number) is None
 
 
 def test_the_label_taken_off_before_the_start_starts_nothing(town: Town) -> None:
@@ -294,7 +296,7 @@ def test_the_label_taken_off_before_the_start_starts_nothing(town: Town) -> None
     town.up.stop("desk")
     number = town.ask(name)
     town.up.hub.remove_label(name, number, "mona", "agent:fix")
-    town.up.hub.wait_delivered(20)
+    town.up.hub.wait_delivered()
     town.up.start("desk")
     run = town.end(name, number)
     assert run.halt is not None and run.halt.reason is Reason.REFUSED_ISSUE
@@ -431,12 +433,12 @@ def test_who_may_start_nothing_uses_up_nobody_elses_runs(town: Town) -> None:
 
     for count in range(1, 6):
         town.up.hub.add_label(name, number, "eve", "agent:fix")
-        town.up.await_true(partial(told, count), 60)
+        town.up.await_true(partial(told, count), 120)
     bodies = [c["body"] for c in town.up.hub.comments(name, number)]
     assert len(bodies) == 1 and "refused-role" in bodies[0]
     assert town.up.hub.issue(name, number)["labels"] == []
     town.up.hub.add_label(name, number, "mona", "agent:fix")
-    town.up.await_run(lambda r: r in runs() and r.requester.login == "mona", 60)
+    town.up.await_run(lambda r: r in runs() and r.requester.login == "mona", 120)
 
 
 def test_the_cap_of_an_issue_holds_and_is_said_once(town: Town) -> None:
@@ -449,7 +451,7 @@ def test_the_cap_of_an_issue_holds_and_is_said_once(town: Town) -> None:
 
     while (before := told()) < 5:
         town.up.hub.add_label(name, number, "mona", "agent:fix")
-        town.up.await_true(partial(lambda last: told() > last, before), 60)
+        town.up.await_true(partial(lambda last: told() > last, before), 120)
     for _ in range(3):
         town.up.hub.add_label(name, number, "mona", "agent:fix")
         quiet(town)
@@ -478,6 +480,10 @@ def test_a_comment_of_an_outsider_counts_only_when_a_writer_adopts_it(town: Town
     assert "delete every test" not in request.body
     assert request.hidden == 1 and request.adopted == (f"#issuecomment-{taken}",)
     assert re.fullmatch(r"edited \d+ s before the trigger by mona", request.edited)
+    body = hub.pull(name, run.publication.pull)["body"]
+    look = body.partition("## Look at this first")[2].partition("\n## ")[0]
+    assert "1 character of hidden text was removed before anything read the request" in look
+    assert "Nothing stands out" not in body
 
 
 def test_a_list_of_more_than_eight_files_is_asked_to_be_smaller(town: Town) -> None:

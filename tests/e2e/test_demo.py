@@ -62,13 +62,13 @@ def test_a_demo_that_is_ended_leaves_no_process(number: signal.Signals) -> None:
         )
         assert demo.stdout is not None
         while "start runner" not in (line := demo.stdout.readline()):
-            assert line, f"it ended by itself: {demo.wait(10)}"
+            assert line, f"it ended by itself: {demo.wait(60)}"
         below = {pid: started(pid) for pid in descendants(demo.pid)}
         assert len(below) >= 6
         demo.send_signal(number)
-        demo.wait(60)
+        demo.wait(120)
         demo.stdout.close()
-        ends = time.monotonic() + 60
+        ends = time.monotonic() + 120
         while left := [pid for pid, when in below.items() if started(pid) == when]:
             assert time.monotonic() < ends, f"still there: {left}"
             time.sleep(0.1)
@@ -86,10 +86,11 @@ def started(pid: int) -> str:
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(900)
 def test_the_tour_ends_with_a_change_that_a_second_person_approved(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.demo", "--tour"],
-        cwd=REPOSITORY, env=environment(tmp_path), capture_output=True, text=True, timeout=280,
+        cwd=REPOSITORY, env=environment(tmp_path), capture_output=True, text=True, timeout=840,
     )  # fmt: skip
     said = done.stdout + done.stderr
     assert done.returncode == 0, said

@@ -244,7 +244,7 @@ def test_questions_wait_for_an_edit_and_a_new_label_and_the_run_goes_on(town: To
     def asked() -> bool:
         return any("Should text be added too?" in c["body"] for c in hub.comments(name, number))
 
-    town.up.await_true(asked, 60)
+    town.up.await_true(asked, 120)
     hub.edit_issue(name, number, "mona", body=ISSUE + "\nText need not be added.\n")
     hub.add_label(name, number, "mona", "agent:fix")
     run = town.end(name, number)

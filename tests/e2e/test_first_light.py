@@ -48,7 +48,7 @@ def test_a_labelled_issue_becomes_a_draft_whose_tree_is_the_checked_tree(town: T
     assert len(pulls) == 1
     pull = pulls[0]
     hub, made = town.up.hub, pull["number"]
-    town.up.await_true(lambda: bool(hub.pull(name, made)["requested_reviewers"]), 20)
+    town.up.await_true(lambda: bool(hub.pull(name, made)["requested_reviewers"]), 120)
     shown = hub.pull(name, made)
     assert [one["login"] for one in shown["requested_reviewers"]] == ["mona"]
     assert shown["draft"] is False, "the gate passed, and then it was made ready"
@@ -109,7 +109,7 @@ def test_a_stranger_verifies_the_pull_request_with_the_operator_s_public_key(
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,
         )
         return done.returncode, " ".join(f"{done.stdout} {done.stderr}".split())
 
@@ -170,14 +170,14 @@ def test_a_second_label_is_told_of_the_pull_request_and_starts_nothing(town: Tow
     run = town.end(name, number)
     last = max(c["id"] for c in town.up.hub.comments(name, number))
     town.up.hub.add_label(name, number, "mona", "agent:fix")
-    town.up.hub.wait_delivered(20)
+    town.up.hub.wait_delivered()
 
     def answered() -> bool:
         words = f"#{run.publication.pull}"
         told = [c["body"] for c in town.up.hub.comments(name, number) if c["id"] > last]
         return any(words in body for body in told)
 
-    town.up.await_true(answered, 30)
+    town.up.await_true(answered, 120)
     runs = [r for r in town.up.ledger.runs(50) if r.repository.full_name == name]
     assert [r.id for r in runs] == [run.id]
     assert len(town.up.hub.pulls(name)) == 1

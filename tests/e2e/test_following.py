@@ -40,7 +40,7 @@ def followed(town: Town, name: str, number: int, after: Run, kind: Kind) -> Run:
             and one.created > after.created
             and one.explained
         ),
-        120,
+        240,
     )
     assert run.kind is kind, run
     assert town.up.model is not None and town.up.model.requests() == []
@@ -150,7 +150,7 @@ def test_a_push_during_a_look_drops_it_and_the_next_look_is_at_the_newest(town: 
             and run.kind is Kind.RECHECK
             and run.contract is not None
         ),
-        30,
+        120,
     )
     hub.push(name, "mona", branch, {"two.py": "x = 2\n"})
     newest = hub.push(name, "mona", branch, {"three.py": "x = 3\n"})
@@ -167,8 +167,8 @@ def test_a_push_during_a_look_drops_it_and_the_next_look_is_at_the_newest(town: 
 
 def quiet_but(town: Town) -> None:
     """Until what was pushed was delivered and only one event waits for its turn."""
-    town.up.hub.wait_delivered(20)
-    town.up.await_true(lambda: len(town.up.ledger.unhandled_events(10)) == 1, 20)
+    town.up.hub.wait_delivered()
+    town.up.await_true(lambda: len(town.up.ledger.unhandled_events(10)) == 1, 120)
 
 
 @pytest.mark.parametrize("at", ["/git/commits$", "/git/refs/heads/"])
@@ -177,17 +177,17 @@ def test_kill_9_in_an_update_leaves_one_merge_commit(town: Town, at: str) -> Non
     hub, pull = town.up.hub, first.publication.pull
     base = hub.push(name, "mona", "main", {"news.md": "news\n"})
     key = "commit" if "commits" in at else "branch"
-    hub.fault("delay", at, method="POST" if key == "commit" else "PATCH", seconds=1.5)
+    town.slow(name, at, "POST" if key == "commit" else "PATCH")
     hub.comment(name, pull, "mona", "/agent update")
     run = town.up.await_run(
-        lambda one: one.kind is Kind.UPDATE and one.repository.full_name == name, 30
+        lambda one: one.kind is Kind.UPDATE and one.repository.full_name == name, 120
     )
 
     def sent() -> bool:
         with town.up.redis.client() as client:
             return bool(client.hexists(record.intents_key(run.id), key))
 
-    town.up.await_true(sent, 90)
+    town.up.await_true(sent, 240)
     town.up.kill("desk")
     town.up.start("desk")
     ended = followed(town, name, number, first, Kind.UPDATE)
@@ -212,17 +212,17 @@ def test_a_held_head_is_let_run_by_a_word_even_where_the_desk_is_killed(town: To
     hub, held, pull = town.up.hub, first.publication.commit, first.publication.pull
     assert "skip-checks: true" in hub.commit(name, held)["message"]
     assert "/agent ci" in body(town, name, first)
-    hub.fault("delay", "/git/refs/heads/", method="PATCH", seconds=1.5)
+    town.slow(name, "/git/refs/heads/", "PATCH")
     hub.comment(name, pull, "mona", "/agent ci")
     run = town.up.await_run(
-        lambda one: one.kind is Kind.UNHOLD and one.repository.full_name == name, 30
+        lambda one: one.kind is Kind.UNHOLD and one.repository.full_name == name, 120
     )
 
     def sent() -> bool:
         with town.up.redis.client() as client:
             return bool(client.hexists(record.intents_key(run.id), "branch"))
 
-    town.up.await_true(sent, 60)
+    town.up.await_true(sent, 240)
     town.up.kill("desk")
     town.up.start("desk")
     run = followed(town, name, number, first, Kind.UNHOLD)
@@ -240,8 +240,8 @@ def test_a_held_head_is_let_run_by_a_word_even_where_the_desk_is_killed(town: To
         found = [one for one in hub.check_runs(name, head) if one["name"] == "patchwarrant/gate"]
         return [one["output"]["title"] for one in found] == [title]
 
-    town.up.await_true(lambda: gate("Waits for the repository's own CI"), 20)
+    town.up.await_true(lambda: gate("Waits for the repository's own CI"), 120)
     hub.set_status(name, "mona", head, "build", "failure")
-    town.up.await_true(lambda: gate("The repository's own CI failed"), 20)
+    town.up.await_true(lambda: gate("The repository's own CI failed"), 120)
     hub.set_status(name, "mona", head, "build", "success")
-    town.up.await_true(lambda: gate("Ready for review"), 20)
+    town.up.await_true(lambda: gate("Ready for review"), 120)

@@ -29,11 +29,11 @@ def test_a_run_in_a_long_check_is_handed_over(town: Town) -> None:
     number = town.ask(name)
 
     def at_work() -> Run:
-        return town.up.await_run(lambda run: run.repository.full_name == name, 60)
+        return town.up.await_run(lambda run: run.repository.full_name == name, 120)
 
     run = at_work()
     town.up.await_true(
-        lambda: at_work().state is State.VERIFY and bool(town.up.containers(run.id)), 90
+        lambda: at_work().state is State.VERIFY and bool(town.up.containers(run.id)), 240
     )
     assert town.up.model is not None
     asked = len(town.up.model.requests())
@@ -46,10 +46,10 @@ def test_a_run_in_a_long_check_is_handed_over(town: Town) -> None:
     notes = [e.data for e in town.up.ledger.journal(run.id) if e.kind is Kept.NOTE]
     assert {"handover": "verify"} in notes
 
-    ended = town.end(name, number, seconds=150)
+    ended = town.end(name, number, seconds=240)
     assert ended.verdict is not None and ended.verdict.result is Result.PASSED
     row = town.up.ledger.row(run.id)
     assert row is not None and row.crashes == 0
     assert len(town.up.model.requests()) == asked  # no reply was asked for again
-    town.up.await_true(lambda: town.up.containers(run.id) == [], 30)
+    town.up.await_true(lambda: town.up.containers(run.id) == [], 120)
     assert len(town.up.hub.pulls(name)) == 1

@@ -67,19 +67,14 @@ def intended(key: str) -> Callable[[Town, Run], bool]:
 
 
 def thinking(town: Town, _repository: str) -> None:
+    """A state lasts longer than a look at it; once the point is reached nobody waits any more."""
     assert town.up.model is not None
-    town.up.model.latency(seconds=0.7)
+    town.up.model.latency(seconds=3.0)
 
 
 def slow_post(path: str) -> Callable[[Town, str], None]:
-    """GitHub does the work and answers late: the worker dies while it waits. Only for the test's
-    own repository: the desk may write to an earlier test's pull request just now."""
-
-    def slow(town: Town, repository: str) -> None:
-        where = f"/repos/{repository}(/.*)?{path}"
-        town.up.hub.fault("delay", where, method="POST", seconds=1.5)
-
-    return slow
+    """GitHub does the work and answers late: the worker dies while it waits."""
+    return lambda town, repository: town.slow(repository, path)
 
 
 POINTS = {
@@ -154,7 +149,7 @@ def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, how: str, n
     town.patches(repository, WRONG, FIX)
     point.slow(town, repository)
     number = town.ask(repository)
-    run = town.up.await_run(lambda run: run.repository.full_name == repository, 30)
+    run = town.up.await_run(lambda run: run.repository.full_name == repository, 120)
 
     def reached() -> bool:
         now = town.up.ledger.run(run.id)
@@ -162,11 +157,13 @@ def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, how: str, n
         assert not now.explained, "the run ended before the point was reached"
         return point.reached(town, now)
 
-    town.up.await_true(reached, 60)
+    town.up.await_true(reached, 240)
     stopped = struck(town, point.role, how)
+    assert town.up.model is not None
+    town.up.model.latency(0)
 
     try:
-        ended = town.end(repository, number, seconds=150)
+        ended = town.end(repository, number, seconds=240)
     finally:
         if stopped is not None:
             continued(town, stopped, point.role)
@@ -180,7 +177,7 @@ def test_kill_9_leaves_one_pull_request_and_no_container(town: Town, how: str, n
     assert len([body for body in marked if "patchwarrant:status" in body]) == 1
     checks = town.up.hub.check_runs(repository, ended.publication.commit)
     assert len([c for c in checks if c["name"] == "patchwarrant/evidence"]) == 1
-    town.up.await_true(lambda: town.up.containers(ended.id) == [], 30)
+    town.up.await_true(lambda: town.up.containers(ended.id) == [], 120)
     no_reply_was_paid_twice(town, ended)
 
 

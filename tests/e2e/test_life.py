@@ -11,6 +11,7 @@ from app.domain.errors import Reason
 from app.domain.state import State
 from tests.e2e.conftest import FILES, FIX, ISSUE, Town, git, tree
 from tests.e2e.test_commands import at_work, slow_model
+from tests.pace import in_time
 
 pytestmark = pytest.mark.docker
 
@@ -43,9 +44,9 @@ def test_what_goes_away_ends_its_run_within_ten_seconds(
     act(town, name, number)
     try:
         run = town.up.await_run(
-            lambda one: one.repository.full_name == name and one.state is State.HALTED, 15
+            lambda one: one.repository.full_name == name and one.state is State.HALTED, 120
         )
-        assert time.monotonic() - began < 10
+        assert in_time(time.monotonic() - began, 10)
     finally:
         town.up.hub.suspend(town.up.installation, suspended=False)
     assert run.halt is not None

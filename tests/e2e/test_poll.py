@@ -38,7 +38,7 @@ def test_a_label_is_seen_without_a_receiver_and_once_through_a_kill(desk: Town) 
         lambda: any(
             "patchwarrant" in one["user"]["login"] for one in up.hub.comments(name, second)
         ),
-        60,
+        120,
     )
     assert run.repository == other.repository
     assert sorted(one.issue for one in up.ledger.runs(20)) == [first, second]
@@ -53,7 +53,7 @@ def test_what_the_doctor_says_is_kept_for_the_evidence_once_an_hour(desk: Town) 
     runs = []
     for _ in range(2):
         run = up.run_of(desk.ask(name))
-        up.await_true(lambda run=run: noted(up.ledger.journal(run.id)) is not None, 60)
+        up.await_true(lambda run=run: noted(up.ledger.journal(run.id)) is not None, 120)
         runs.append(noted(up.ledger.journal(run.id)))
     assert runs[0] == runs[1] and runs[0] is not None
     assert {"fence-branches", "required-check"} <= set(runs[0]["fails"])
@@ -68,6 +68,7 @@ def test_a_look_at_the_settings_that_fails_stops_no_run(desk: Town) -> None:
     up.hub.fault("status", "/rulesets", status=403, times=0, body={"message": "no"})
     up.hub.fault("status", "/app/hook/config", status=403, times=0, body={"message": "no"})
     run = up.run_of(desk.ask(name))
-    up.await_run(lambda one: one.id == run.id and one.contract is not None, 60)
+    up.await_run(lambda one: one.id == run.id and one.contract is not None, 120)
+    up.await_true(lambda: noted(up.ledger.journal(run.id)) is not None, 120)
     told = noted(up.ledger.journal(run.id))
     assert told is not None and {"fence-branches", "webhook"} <= set(told["unseen"])

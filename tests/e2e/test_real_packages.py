@@ -16,7 +16,7 @@ from tests.e2e.conftest import diff, git
 from tests.e2e.sdists import BOLTONS_NEW, BOLTONS_OLD, TOOLZ_NEW, TOOLZ_OLD, Sdist, unpacked
 from tests.shared_data import REPOSITORY
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 LET_ON = "opened as a draft; patchwarrant/gate passed, so it is made ready for review"
 HELD = "opened as a draft; patchwarrant/gate did not pass, so it is left one"

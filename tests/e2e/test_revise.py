@@ -32,7 +32,7 @@ def published(town: Town, files: Mapping[str, str] | None = None) -> tuple[str, 
     return name, run.publication.pull, run
 
 
-def revised(town: Town, name: str, first: Run, after: str = "", seconds: float = 120) -> Run:
+def revised(town: Town, name: str, first: Run, after: str = "", seconds: float = 240) -> Run:
     """The next revision of that pull request, when it has ended and said so."""
     return town.up.await_run(
         lambda run: (
@@ -168,15 +168,16 @@ def test_comments_during_a_run_wait_in_order_and_the_next_run_takes_them(town: T
     name, number, first = published(town)
     hub, model = town.up.hub, town.up.model
     assert model is not None
+    hub.set_role(name, "rita", "write")
     town.revises(name, FLOATS)
-    model.latency(1.0)
+    model.latency(6.0)  # the run lasts until both are noted
     hub.comment(name, number, "mona", "/agent revise Add a docstring to sums.py.")
-    town.up.await_run(lambda run: run.repository.full_name == name and run.kind is Kind.REVISE, 30)
+    town.up.await_run(lambda run: run.repository.full_name == name and run.kind is Kind.REVISE, 120)
     waiting = [
-        hub.comment(name, number, "mona", f"/agent revise Wish {one} for sums.py.")
-        for one in ("one", "two")
+        hub.comment(name, number, who, f"/agent revise Wish {one} for sums.py.")
+        for who, one in (("mona", "one"), ("rita", "two"))
     ]
-    town.up.await_true(lambda: "noted: 2 comments wait" in str(hub.comments(name, number)), 30)
+    town.up.await_true(lambda: "noted: 2 comments wait" in str(hub.comments(name, number)), 120)
     model.latency(0)
     second = revised(town, name, first)
     assert second.state is State.COMPLETE and second.contract is not None, second.halt
@@ -194,7 +195,39 @@ def test_comments_during_a_run_wait_in_order_and_the_next_run_takes_them(town: T
     assert len([text for text in texts if "noted:" in text]) == 1
     shown = {one["id"]: one for one in hub.comments(name, number)}
     assert [shown[one]["reactions"]["eyes"] for one in waiting] == [1, 1]
-    assert town.up.ledger.changes_waiting() == []
+    town.up.await_true(lambda: third.change not in town.up.ledger.changes_waiting(), 60)
+    (ending,) = [text for text in texts if f"patchwarrant:ending:{third.id}" in text]
+    assert "\n@mona @rita " in ending, "everybody whose comment it took up"
+
+
+def test_a_base_that_is_changed_stops_the_revision_and_is_looked_at_next(town: Town) -> None:
+    name, number, first = published(town)
+    hub, model = town.up.hub, town.up.model
+    assert model is not None
+    hub.push(name, "mona", "release", {"r.md": "# R\n"}, start="main")
+    town.revises(name, FLOATS)
+    model.latency(6.0)  # it is at work until the event has come
+    hub.comment(name, number, "mona", "/agent revise Add a docstring to sums.py.")
+    town.up.await_run(
+        lambda run: (
+            run.repository.full_name == name
+            and run.kind is Kind.REVISE
+            and run.state not in (State.ADMIT, State.PREPARE)
+        ),
+        120,
+    )
+    hub.rebase_pull(name, number, "mona", "release")
+    stopped = revised(town, name, first)
+    model.latency(0)
+    assert stopped.halt is not None and stopped.halt.reason is Reason.BASE_CHANGED
+    assert "from `main` to `release` by mona" in stopped.halt.message
+    assert commits(town, name, number) == 1
+    again = town.up.await_run(
+        lambda run: run.repository.full_name == name and run.kind is Kind.RECHECK and run.explained,
+        120,
+    )
+    assert again.state is State.COMPLETE and again.contract is not None, again.halt
+    assert again.contract.base_branch == "release"
 
 
 def moved(town: Town, name: str, first: Run, run: Run, at: int) -> None:
@@ -207,7 +240,7 @@ def moved(town: Town, name: str, first: Run, run: Run, at: int) -> None:
         notes = [e for e in town.up.ledger.journal(run.id) if "reapplied" in e.data]
         return len(notes) == at + 1
 
-    town.up.await_true(judged, 60)
+    town.up.await_true(judged, 240)
 
 
 @pytest.mark.parametrize("times", [1, 4])
@@ -225,7 +258,7 @@ def test_a_head_that_moves_is_judged_again_three_times_and_never_pushed_over(
             and run.kind is Kind.REVISE
             and run.state not in (State.ADMIT, State.PREPARE)
         ),
-        30,
+        120,
     )
     town.up.stop("desk")
     run = town.up.await_run(
@@ -234,16 +267,16 @@ def test_a_head_that_moves_is_judged_again_three_times_and_never_pushed_over(
             and one.kind is Kind.REVISE
             and one.state is State.PUBLISH
         ),
-        60,
+        240,
     )
     for at in range(min(times, 3)):
         if at:
             town.up.stop("desk")
-            town.up.await_run(lambda one: one.id == run.id and one.state is State.PUBLISH, 60)
+            town.up.await_run(lambda one: one.id == run.id and one.state is State.PUBLISH, 240)
         moved(town, name, first, run, at)
     if times > 3:
         town.up.stop("desk")
-        town.up.await_run(lambda one: one.id == run.id and one.state is State.PUBLISH, 60)
+        town.up.await_run(lambda one: one.id == run.id and one.state is State.PUBLISH, 240)
         hub.push(name, "rita", first.publication.branch, {"last.md": "# Last\n"}, "Last")
         town.up.start("desk")
     ended = revised(town, name, first)
@@ -269,14 +302,14 @@ def test_a_worker_that_dies_after_the_push_makes_no_second_commit(town: Town) ->
     name, number, first = published(town)
     hub = town.up.hub
     town.revises(name, FLOATS)
-    hub.fault("delay", "/git/refs/heads/agent", method="PATCH", seconds=1.5)
+    town.slow(name, "/git/refs/heads/agent", "PATCH")
     hub.comment(name, number, "mona", "/agent revise Add a docstring to add in sums.py.")
     run = town.up.await_run(
-        lambda one: one.repository.full_name == name and one.kind is Kind.REVISE, 30
+        lambda one: one.repository.full_name == name and one.kind is Kind.REVISE, 120
     )
     reached = intended("branch:0")
-    town.up.await_true(lambda: reached(town, run), 60)
-    town.up.await_true(lambda: hub.pull(name, number)["commits"] == 2, 20)
+    town.up.await_true(lambda: reached(town, run), 240)
+    town.up.await_true(lambda: hub.pull(name, number)["commits"] == 2, 120)
     town.up.kill("desk")
     town.up.start("desk")
     ended = revised(town, name, first)
@@ -292,13 +325,13 @@ def test_an_outsider_and_somebody_elses_pull_request_start_nothing(town: Town) -
     hub = town.up.hub
     hub.set_role(name, "eve", "triage")
     hub.comment(name, number, "eve", "/agent revise Make it all mine.")
-    town.up.await_true(lambda: "it needs write access" in str(hub.comments(name, number)), 30)
+    town.up.await_true(lambda: "it needs write access" in str(hub.comments(name, number)), 120)
     hub.push(name, "mona", "topic", {"x.md": "x\n"}, start="main")
     other = hub.open_pull(name, "mona", "topic", "Mine")
     hub.comment(name, other, "mona", "/agent revise Do it.")
-    town.up.await_true(lambda: "pull request of mine" in str(hub.comments(name, other)), 30)
+    town.up.await_true(lambda: "pull request of mine" in str(hub.comments(name, other)), 120)
     issue = first.issue
     hub.comment(name, issue, "mona", "/agent revise Do it.")
-    town.up.await_true(lambda: f"Mine for this is #{number}" in str(hub.comments(name, issue)), 30)
+    town.up.await_true(lambda: f"Mine for this is #{number}" in str(hub.comments(name, issue)), 120)
     kinds = [run.kind for run in town.up.ledger.runs(50) if run.repository.full_name == name]
     assert kinds == [Kind.FIX]

@@ -41,7 +41,7 @@ def sticky(town: Town, name: str, number: int) -> str:
         (only,) = [one for one in comments if "[bot]" in one["user"]["login"]]
         return str(only["body"])
 
-    town.up.await_true(lambda: "at work" not in text(), 30)
+    town.up.await_true(lambda: "at work" not in text(), 120)
     return text()
 
 
@@ -150,7 +150,7 @@ def test_a_forks_pull_request_is_fetched_from_the_repository_that_it_is_in(town:
     number = hub.open_pull(name, "eve", "eve:theirs", "Mend add", fork=fork)
     since = len(hub.log())
     hub.comment(name, number, "eve", "/agent verify")
-    town.up.await_true(lambda: "was not done" in str(hub.comments(name, number)), 30)
+    town.up.await_true(lambda: "was not done" in str(hub.comments(name, number)), 120)
     assert not [run for run in town.up.ledger.runs(50) if run.repository.full_name == name]
     assert hub.check_runs(name, hub.pull(name, number)["head"]["sha"]) == []
     asked(town, name, number)
@@ -166,7 +166,9 @@ def test_a_head_that_moved_meanwhile_makes_the_evidence_stale(town: Town) -> Non
     number = opened(town, name, FIX)
     town.up.stop("runner")
     asked(town, name, number)
-    town.up.await_run(lambda run: run.repository.full_name == name and run.contract is not None, 30)
+    town.up.await_run(
+        lambda run: run.repository.full_name == name and run.contract is not None, 120
+    )
     town.up.hub.push(name, "mona", "topic", {"more.py": "x = 1\n"})
     town.up.start("runner")
     run = town.end(name, number)

@@ -18,7 +18,7 @@ from tests.e2e.conftest import FIX, Town
 pytestmark = pytest.mark.docker
 
 
-def no_sandbox(town: Town) -> None:
+def no_sandbox(town: Town, _name: str) -> None:
     town.up.stop("sandbox")
 
 
@@ -26,7 +26,7 @@ def sandbox_again(town: Town) -> None:
     town.up.start("sandbox")
 
 
-def no_model(town: Town) -> None:
+def no_model(town: Town, _name: str) -> None:
     assert town.up.model is not None
     town.up.model.fault("529", times=1_000, retry_after=600)
 
@@ -36,9 +36,10 @@ def model_again(town: Town) -> None:
     town.up.model.faults()
 
 
-def limited(town: Town) -> None:
+def limited(town: Town, name: str) -> None:
     """GitHub's secondary limit for whoever writes a git object."""
-    town.up.hub.fault("rate_secondary", "/git/trees$", method="POST", retry_after=600)
+    where = f"/repos/{name}/git/trees$"
+    town.up.hub.fault("rate_secondary", where, method="POST", retry_after=600)
 
 
 def not_limited(town: Town) -> None:
@@ -46,9 +47,10 @@ def not_limited(town: Town) -> None:
         redis.delete(record.pace_key(town.up.installation))
 
 
-def no_github(town: Town) -> None:
-    town.up.hub.fault("status", "/git/trees$", method="POST", status=502, times=0)
-    town.up.hub.fault("status", "/git/commits", method="GET", status=502, times=0)
+def no_github(town: Town, name: str) -> None:
+    where = f"/repos/{name}/git/"
+    town.up.hub.fault("status", f"{where}trees$", method="POST", status=502, times=0)
+    town.up.hub.fault("status", f"{where}commits", method="GET", status=502, times=0)
 
 
 def github_again(town: Town) -> None:
@@ -59,7 +61,7 @@ def github_again(town: Town) -> None:
 class Trouble:
     """What fails, how it comes back, and what the run waits for meanwhile."""
 
-    fails: Callable[[Town], None]
+    fails: Callable[[Town, str], None]
     back: Callable[[Town], None]
     waiting: Waiting
     state: State
@@ -79,23 +81,31 @@ def test_trouble_is_waited_for_and_costs_the_user_nothing(town: Town, name: str)
     trouble = TROUBLES[name]
     repository = town.repository()
     town.patches(repository, FIX)
-    trouble.fails(town)
+    trouble.fails(town, repository)
     number = town.ask(repository)
 
     def waits(run: Run) -> bool:
         here = run.repository.full_name == repository
         return here and run.wait is not None and run.wait.waiting is trouble.waiting
 
-    run = town.up.await_run(waits, 90)
+    run = town.up.await_run(waits, 240)
     assert run.state is trouble.state and run.wait is not None and run.wait.note
     if trouble.shown:
-        town.up.await_true(lambda: said(town, repository, number, trouble.waiting), 30)
+        town.up.await_true(lambda: said(town, repository, number, trouble.waiting), 120)
     trouble.back(town)
     if "sandbox" in name:
         town.up.await_ready()
-    with town.up.redis.client() as redis:  # as if its time had come
-        redis.zadd(record.DUE, {run.id: 1})
-    ended = town.end(repository, number, seconds=120)
+
+    def ends() -> bool:
+        now = town.up.ledger.run(run.id)
+        assert now is not None
+        if now.wait is not None:  # as if its time had come, also where it just came back too early
+            with town.up.redis.client() as redis:
+                redis.zadd(record.DUE, {run.id: 1}, xx=True)
+        return now.explained
+
+    town.up.await_true(ends, 240)
+    ended = town.end(repository, number)
     assert ended.verdict is not None and ended.verdict.result is Result.PASSED
     replies = [e for e in town.up.ledger.journal(run.id) if e.kind is Kept.MODEL]
     assert (len(ended.attempts), ended.spend.repairs) == (1, 0)
@@ -106,7 +116,7 @@ def test_trouble_is_waited_for_and_costs_the_user_nothing(town: Town, name: str)
 def said(town: Town, repository: str, number: int, words: str) -> bool:
     """Whether the one sticky comment says it, in one line."""
     texts = [str(one["body"]) for one in town.up.hub.comments(repository, number)]
-    (status,) = [text for text in texts if "patchwarrant:status" in text]
+    status = "\n".join(text for text in texts if "patchwarrant:status" in text)
     return sum(words in line for line in status.splitlines()) == 1
 
 
@@ -114,14 +124,15 @@ def test_redis_that_goes_and_comes_back_loses_nothing(town: Town) -> None:
     repository = town.repository()
     town.patches(repository, FIX)
     assert town.up.model is not None
-    town.up.model.latency(seconds=0.7)
+    town.up.model.latency(seconds=3.0)
     number = town.ask(repository)
     run = town.up.await_run(
-        lambda run: run.repository.full_name == repository and run.state is State.LOCATE, 60
+        lambda run: run.repository.full_name == repository and run.state is State.LOCATE, 120
     )
     town.up.redis.kill()
     town.up.redis.start()
-    ended = town.end(repository, number, seconds=150)
+    town.up.model.latency(0)
+    ended = town.end(repository, number, seconds=240)
     assert ended.id == run.id
     assert ended.verdict is not None and ended.verdict.result is Result.PASSED
     assert len(town.up.model.requests()) <= ended.spend.calls + 1

@@ -257,7 +257,7 @@ def test_it_starts_by_hand_and_says_what_is_missing(tmp_path: Path) -> None:
     patch.write_text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
     command = [sys.executable, "-m", "tests.standins.anthropic", "--patch", str(patch)]
     root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert "--repo PATH" in done.stderr
 

@@ -36,7 +36,7 @@ def model(running: AnthropicStandin) -> AnthropicStandin:
 @pytest.fixture
 def sdk(model: AnthropicStandin) -> Iterator[anthropic.Anthropic]:
     client = anthropic.Anthropic(
-        api_key=model.key, base_url=model.url, max_retries=0, timeout=httpx2.Timeout(10)
+        api_key=model.key, base_url=model.url, max_retries=0, timeout=httpx2.Timeout(60)
     )
     with client:
         yield client

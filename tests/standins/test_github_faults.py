@@ -71,6 +71,14 @@ def test_a_delay_only_delays(world: Acme, http: httpx.Client) -> None:
     assert time.monotonic() - start >= 0.3
 
 
+def test_a_late_answer_is_about_work_that_was_done_at_once(world: Acme) -> None:
+    world.standin.fault("late", r"/git/refs$", seconds=30)
+    with world.rest() as client, pytest.raises(httpx.ReadTimeout):
+        told = {"ref": "refs/heads/topic", "sha": world.head}
+        client.post(PATH, json=told, timeout=2)
+    assert exists(world)
+
+
 def test_a_flipped_digit_is_only_in_the_answer(world: Acme, http: httpx.Client) -> None:
     path = f"/repos/{REPO}/git/blobs"
     honest = http.post(path, json={"content": "x"}).json()["sha"]

@@ -171,6 +171,10 @@ def pull_calls(call: Caller, world: Acme, sha: str) -> None:
     path = f"{PULL}/reviews/{{review_id}}/dismissals"
     call("PUT", path, 200, at=at | {"review_id": review}, message="stale")
     call("GET", ISSUE, 200, at={"issue_number": pull["number"]})
+    for draft in (False, True):
+        world.standin.set_draft(REPO, pull["number"], "alice", draft)
+    acts = call("GET", f"{ISSUE}/events", 200, at={"issue_number": pull["number"]})
+    assert [one["event"] for one in acts] == ["ready_for_review", "convert_to_draft"]
 
 
 def check_calls(call: Caller, sha: str) -> None:

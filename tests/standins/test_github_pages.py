@@ -52,7 +52,7 @@ def test_the_command_writes_one_ready_line(tmp_path: Path) -> None:
         hub.close()
         assert json.loads(ready.read_text()) == line
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 def test_a_wrong_act_says_what_is_wrong(world: Acme) -> None:

@@ -370,6 +370,25 @@ def test_a_run_that_gets_no_crew_ends_with_that_reason(ledger: Ledger) -> None:
     assert runner.woken == [(run.id, Role.DESK)]
 
 
+def test_a_crew_that_cannot_be_made_for_now_is_waited_for_and_no_crash(ledger: Ledger) -> None:
+    away = True
+
+    def full() -> None:
+        if away:
+            raise Unavailable("The runner's disk is full.")
+
+    runner = Role1(ledger, Role.RUNNER, {State.LOCATE: raising(halt(Reason.SCOPE))}, crews=full)
+    run_id = at(ledger, State.LOCATE)
+    for times in range(1, CRASHES + 2):
+        run = runner.carry(run_id)
+        assert run.wait is not None
+        assert (run.wait.note, run.wait.times) == ("The runner's disk is full.", times)
+        assert (run.state, run.halt, run.spend.active_ms) == (State.LOCATE, None, 0)
+    away = False
+    assert (run := runner.carry(run_id)).halt is not None
+    assert run.halt.reason is Reason.SCOPE
+
+
 def test_an_ending_that_cannot_be_told_stays_an_ending(ledger: Ledger) -> None:
     run_id = at(ledger, State.HALTED)
     run = Role1(ledger, Role.DESK, {}, raising(halt(Reason.INTEGRITY))).carry(run_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,9 +12,10 @@ from app.domain.errors import Halt, Refused
 from app.domain.markdown import code, inline
 from app.domain.merge_gate import Gate
 from app.domain.permissions import Phase
+from app.domain.ports.reader import GitHubReader
 from app.domain.ports.views import PullView
 from app.domain.ports.writer import GitHubWriter
-from app.domain.ready import Done, Passed, asked_of, asks, marks
+from app.domain.ready import Done, Passed, asked_of, asks, marks, may_try, refused, told
 from app.domain.run import Run
 from worker.desk.kit import Write
 from worker.store.approvals import Approvals
@@ -22,10 +24,13 @@ from worker.store.approvals import Approvals
 @dataclass(frozen=True)
 class Readying:
     """Whoever calls it holds the lock of the Change. `Unavailable` and `Uncertain` leave a write
-    begun; the next look finds its effect, or sends what was not done."""
+    begun; the next look finds its effect, or sends what was not done. `look` gives live reads about
+    a run's pull request, `now` Redis milliseconds."""
 
     rows: Approvals
+    look: Callable[[Run], AbstractContextManager[GitHubReader]]
     write: Write
+    now: Callable[[], int]
 
     def said(self, change: str, found: Gate) -> tuple[str, ...]:
         """What the gate's check run says about it; nothing while the gate does not pass."""
@@ -39,7 +44,7 @@ class Readying:
         if not view.draft and past.mark is not Done.DONE:
             # By whomever, also by us before a crash: if it is a draft once more, that was a person.
             self.rows.note_mark(change, Done.DONE)
-        if marks(facts, passed, view, past):
+        if marks(facts, passed, view, past) and may_try(past, facts.head, self.now()):
             found = self._marked(change, runs[-1], facts.head, view)
             if found is None:
                 return
@@ -51,14 +56,23 @@ class Readying:
             self.rows.note_ask(change, Done.DONE)
 
     def _marked(self, change: str, run: Run, head: str, view: PullView) -> PullView | None:
-        """The pull request made ready, None where GitHub or somebody was in the way."""
-        self.rows.note_mark(change, Done.BEGUN)
+        """The pull request made ready, None where GitHub or somebody was in the way.
+
+        What GitHub has kept about it counts for more than our own rows: whoever made it a draft
+        again while nobody here was awake is found there."""
         try:
+            with self.look(run) as reader:
+                if reader.was_ready(view.number):
+                    self.rows.drafted(change)
+                    self.rows.note_mark(change, Done.DONE)
+                    return None
+            self.rows.note_mark(change, Done.BEGUN)
             with self.write(run, Phase.READY) as writer:
                 found = writer.mark_ready(view.number, head)
         except (Refused, Halt) as refusal:
-            why = inline(str(refusal), 300)
-            self.rows.say(change, (f"It could not be made ready, and is tried again: {why}",))
+            no = refused(self.rows.ready(change), head, self.now())
+            self.rows.note_refusal(change, no)
+            self.rows.say(change, (told(no, inline(str(refusal), 300)),))
             return None
         if found.draft:  # pushed to or closed since it was looked at
             return None

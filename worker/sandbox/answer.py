@@ -7,6 +7,7 @@ streaming response would compete with us for the one `http.disconnect` message.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
 import tempfile
 import threading
@@ -17,10 +18,11 @@ from typing import IO, Any
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from app.domain.errors import Fault, Refused
+from app.domain.errors import Fault, Refused, Unavailable
 from worker.sandbox.wire import ALIVE, HEADER_CAP, Head, fault_head, framed
 
 SIGN_OF_LIFE = 1.0  # seconds
+NO_ROOM_AGAIN = 60.0  # seconds
 IN_MEMORY = 4 << 20  # of each tree that waits; the rest is on disk
 
 Work = Callable[[Callable[[], bool]], Head]
@@ -64,7 +66,7 @@ class Body:
     async def spool(self, cap: int) -> tuple[IO[bytes], int]:
         """A u64 length and as many bytes, kept in memory while small; the caller closes the file.
 
-        Raises `Refused` 413 over `cap`."""
+        Raises `Refused` 413 over `cap`, `Unavailable` where the disk is full."""
         size = struct.unpack(">Q", await self.exact(8))[0]
         if size > cap:
             raise Refused(f"a tree of {size} bytes is over the limit of {cap}", 413)
@@ -75,7 +77,15 @@ class Body:
                 kept.close()
                 raise Refused("the tree ended early", 400)
             taken = self._take(left)
-            kept.write(taken)
+            try:
+                kept.write(taken)
+            except OSError as error:
+                with contextlib.suppress(OSError):  # it writes again when it is closed
+                    kept.close()
+                why = (
+                    f"the sandbox has no room for a tree of {size} bytes in {tempfile.gettempdir()}"
+                )
+                raise Unavailable(f"{why}: {error.strerror}", NO_ROOM_AGAIN) from error
             left -= len(taken)
         return kept, size
 

@@ -7,6 +7,7 @@ import pytest
 from app.domain.cancelled import NEXT, OVER, REOPEN, by, halt_of, kept, pull_over
 from app.domain.errors import Reason
 from app.domain.report_revision import again_here
+from app.domain.state import Kind
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,23 @@ def test_nobody_is_not_named() -> None:
 def test_a_revision_of_a_closed_pull_request_is_not_told_to_go_on_there(then: str) -> None:
     assert again_here(then) == then
     assert again_here(NEXT) == "Say `/agent revise` again here."
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        (Kind.REVISE, "revise"),
+        (Kind.VERIFY, "verify"),
+        (Kind.RECHECK, "verify"),
+        (Kind.UPDATE, "update"),
+        (Kind.UNHOLD, "ci"),
+    ],
+)
+def test_what_was_closed_is_asked_for_again_by_the_word_that_began_it(
+    kind: Kind, word: str
+) -> None:
+    closed = halt_of(pull_over(False, "mona", kind)).record
+    assert closed.message == "The pull request was closed by mona."
+    assert closed.next_step == f"Open the pull request again, then say `/agent {word}` once more."
+    merged = halt_of(pull_over(True, "", kind)).record
+    assert f"`/agent {word}` is for open pull requests." in merged.next_step

@@ -149,6 +149,8 @@ def test_what_a_check_runs_or_what_is_no_test_is_not_told(files: dict[str, str])
     [
         {"package.json": SCRIPT, "web/package.json": SCRIPT},  # not of the root's workspace
         {"package.json": '{"scripts": []}', "web/package.json": SCRIPT},
+        {"package.json": FANNING.replace("{", "{" + " " * 300_000, 1), "web/package.json": SCRIPT},
+        {"package.json": "{", "Makefile": "test:\n\ttrue\n", "web/package.json": SCRIPT},
         {"package.json": MENTIONED.replace("cd web", "cd webapp"), "web/package.json": SCRIPT},
         {"Cargo.toml": f"[package]\n{WORKSPACE}", "web/Cargo.toml": "", "web/src/lib.rs": RUST},
         {"Cargo.toml": WORKSPACE, "web/Cargo.toml": "", "web/src/lib.rs": RUST},

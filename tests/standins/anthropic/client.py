@@ -19,7 +19,7 @@ import httpx
 from tests.tied import tied
 
 ROOT = Path(__file__).resolve().parents[3]
-START_SECONDS = 30
+START_SECONDS = 90
 
 
 class StandinRefused(Exception):
@@ -48,7 +48,7 @@ class AnthropicStandin:
         self.url = ""
         self._folder = tempfile.TemporaryDirectory(prefix="standin-model-")
         self._process: subprocess.Popen[bytes] | None = None
-        self._http = httpx.Client(timeout=30, trust_env=False)
+        self._http = httpx.Client(timeout=90, trust_env=False)
 
     def __enter__(self) -> Self:
         ready = Path(self._folder.name) / "ready"

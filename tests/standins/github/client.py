@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 Json = dict[str, Any]
-PATIENCE = 30.0
+PATIENCE = 90.0
 
 
 class StandinRefused(Exception):
@@ -440,7 +440,8 @@ class Control:
     ) -> int:
         """A rule for requests whose path matches the regex `path`.
 
-        kind: status, drop, do_then_drop, do_then_status (502), delay, flip, rate_primary,
+        kind: status, drop, do_then_drop, do_then_status (502), delay, late (done at once,
+        answered later), flip, rate_primary,
         rate_secondary, read_lag. `nth` matching request is the first hit, `times` are (0 = all).
         """
         return int(

@@ -26,6 +26,7 @@ KINDS = (
     "do_then_drop",
     "do_then_status",
     "delay",
+    "late",
     "flip",
     "rate_primary",
     "rate_secondary",
@@ -174,6 +175,9 @@ class FaultGate:
             await answer(send, fault.status, body, fault.headers)
         elif fault.kind == "flip":
             held.body = SHA.sub(_flipped, held.body, count=1)
+            await held.release(send)
+        elif fault.kind == "late":
+            await asyncio.sleep(fault.seconds)
             await held.release(send)
         else:
             self._remember(fault, str(scope["path"]), held)

@@ -15,6 +15,7 @@ from tests.standins.github.shapes.accounts import user
 from tests.standins.github.shapes.commits import push_commit
 from tests.standins.github.shapes.repos import page_url
 from tests.standins.github.state import (
+    Act,
     Actor,
     Issue,
     Pull,
@@ -89,6 +90,8 @@ def set_draft(world: World, repo: Repo, issue: Issue, actor: Actor, draft: bool)
     if pull.draft != draft:
         pull.draft = draft
         world.touch(issue)
+        done = "convert_to_draft" if draft else "ready_for_review"
+        issue.acts.append(Act(world.next_id(), done, actor, issue.updated_at))
         action = "converted_to_draft" if draft else "ready_for_review"
         announce(world, repo, issue, action, actor)
 

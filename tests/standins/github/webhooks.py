@@ -19,7 +19,7 @@ from tests.standins.github.world import World
 Json = dict[str, Any]
 ALWAYS = ("installation", "installation_repositories", "ping")
 AGENT = "GitHub-Hookshot/stand-in"
-WAIT = 10.0
+WAIT = 30.0  # GitHub itself gives ten; here a whole test suite runs beside the receiver
 
 
 def emit(

@@ -71,6 +71,7 @@ class Town:
             ledger=self.front.ledger,
             rows=self.rows,
             weigh=self.front.hub.weigh,
+            look_at=self.front.hub.read,
             write=self.front.hub.write,
             gates=GateLook(self.front.hub.reports, self.front.hub.write, self.front.ledger),
             config_of=config_of,

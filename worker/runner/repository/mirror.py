@@ -7,6 +7,7 @@ one instance from one thread; several processes may share the folder.
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 import time
 from collections import OrderedDict
@@ -26,6 +27,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 LOCK_SECONDS = 60.0
 LOCK_AGAIN = 0.05
 _KEPT = 8  # listings of whole trees in memory
+ROOM = 4 << 20  # bytes free below which what fails is the disk's fault
 
 
 def store_path(root: Path, repository: int) -> Path:
@@ -45,17 +47,46 @@ def beside(store: Path, path: Path) -> Store:
     return Store(path)
 
 
+@contextmanager
+def on_disk(place: Path) -> Iterator[None]:
+    """Turns what fails while there is no room below `place` into `Unavailable`: it is waited for.
+
+    libgit2 tells a full disk in words of its own or not at all ("no error"), so the disk is asked.
+    """
+    try:
+        yield
+    except (pygit2.GitError, OSError, Refused, Unavailable) as error:
+        if (free := _free(place)) >= ROOM:
+            raise
+        raise Unavailable(
+            f"The runner's disk is full ({free >> 10:,} KiB free), so nothing can be kept of the "
+            "repository; the operator has to make room where PATCHWARRANT_STATE lies."
+        ) from error
+
+
+def _free(place: Path) -> int:
+    """Bytes that may still be written at `place` or the nearest folder above it that is there; 0
+    where no file can be made any more."""
+    while not place.exists():
+        place = place.parent
+    found = os.statvfs(place)
+    inodes = found.f_favail or not found.f_files  # some file systems do not count them
+    return found.f_bavail * found.f_frsize if inodes else 0
+
+
 class Store:
-    """`ports.Objects` on a bare repository at `path`, which is made when it is not there."""
+    """`ports.Objects` on a bare repository at `path`, which is made when it is not there. What
+    cannot be written because the disk is full raises `Unavailable`."""
 
     def __init__(self, path: Path, limit: int = fetching.MAX_RECEIVED) -> None:
         fetching.settle()
         self._path = path
         self._limit = limit
-        if not (path / "HEAD").exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pygit2.init_repository(str(path), bare=True, initial_head="none")
-        self._repo = pygit2.Repository(str(path))
+        with on_disk(path):
+            if not (path / "HEAD").exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                pygit2.init_repository(str(path), bare=True, initial_head="none")
+            self._repo = pygit2.Repository(str(path))
         self._listings: OrderedDict[str, dict[str, Entry]] = OrderedDict()
 
     def fetch(self, url: str, token: str, commit: str) -> str:
@@ -65,7 +96,7 @@ class Store:
         if not _COMMIT.fullmatch(commit):
             raise Refused(f"{shown(commit)} is no full commit id.")
         ref = f"refs/base/{commit}"
-        with self._locked():
+        with on_disk(self._path), self._locked():
             if not self._has(ref, commit):
                 fetching.fetch(self._repo, url, token, commit, ref, self._limit)
         kind, _ = self._repo.odb.read_header(commit)
@@ -76,7 +107,8 @@ class Store:
     def validate(self, tree_id: str) -> None:
         """Raise `Halt(BASE_INVALID)` where the tree holds what we could not keep byte for byte."""
         self.entries(tree_id)
-        tree.rebuilt(self._repo, tree_id)
+        with on_disk(self._path):
+            tree.rebuilt(self._repo, tree_id)
 
     def entries(self, tree_id: str) -> tuple[Entry, ...]:
         """All entries that are not trees, sorted by path, with sizes. Raises
@@ -107,15 +139,18 @@ class Store:
     def build(self, base: str, changes: Iterable[Change], get: Callable[[str], bytes]) -> str:
         """The tree id of `base` plus `changes`. Raises `Refused` for what git would not keep and
         `IntegrityError` when `get` gives other bytes than those named."""
-        return tree.build(self._repo, base, changes, get)
+        with on_disk(self._path):
+            return tree.build(self._repo, base, changes, get)
 
     def put_back(self, tree_id: str, base: str, paths: Iterable[str]) -> str:
         """The tree id of `tree_id` with each of `paths` as `base` has it, or without it."""
-        return tree.put_back(self._repo, tree_id, base, paths)
+        with on_disk(self._path):
+            return tree.put_back(self._repo, tree_id, base, paths)
 
     def merged(self, fork: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """(tree id of both trees merged, ()), or ("", the paths that conflict, sorted)."""
-        return tree.merged(self._repo, fork, ours, theirs)
+        with on_disk(self._path):
+            return tree.merged(self._repo, fork, ours, theirs)
 
     def deltas(self, old: str, new: str) -> tuple[Delta, ...]:
         """Differences from the trees themselves, without rename detection, sorted by path."""
@@ -124,7 +159,8 @@ class Store:
     def reapplied(self, base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """Three-way, file by file, without rename detection: (tree id, ()), or ("", paths in
         conflict)."""
-        return tree.reapplied(self._repo, base, ours, theirs)
+        with on_disk(self._path):
+            return tree.reapplied(self._repo, base, ours, theirs)
 
     def diff(self, old: str, new: str) -> bytes:
         """The unified diff, for reading only."""

@@ -30,9 +30,9 @@ def list_issues(call: Call) -> Answer:
 
 
 def list_events(call: Call) -> Answer:
-    """What happened to an issue, oldest first; here that is its labels alone."""
+    """What happened to an issue, oldest first; here its labels, and how a draft came and went."""
     repo, issue = call.repo, call.issue()
-    return call.paged(issue.acts, lambda one: issues.label_act(call.world, repo, one))
+    return call.paged(issue.acts, lambda one: issues.act(call.world, repo, one))
 
 
 def list_comments(call: Call) -> Answer:
