@@ -23,6 +23,7 @@ from worker.store.calls import Calls
 from worker.store.pacing import Pacing
 
 GAP = 40  # ms
+MINUTE = 60_000  # a gap that no stall of a busy machine outlasts
 
 
 def turns(redis: Redis, gap: int = GAP, longest: int = 5_000, hourly: int = 0) -> Pacing:
@@ -64,14 +65,14 @@ def waits(redis: Redis, mine: Pacing, place: str = "", *, first: bool = False) -
 
 def standing(redis: Redis, mine: Pacing, *, first: bool = False) -> str:
     """A place in the line behind a write that was sent just now."""
-    redis.hset("pw:pace:7", "next", (int(mine.calls.command("TIME")[0]) + 2) * 1_000)
+    redis.hset("pw:pace:7", "next", (int(mine.calls.command("TIME")[0]) + 60) * 1_000)
     turn = mine.take(7, first=first)
     assert turn.no == "wait" and turn.place
     return turn.place
 
 
 def test_a_first_sign_goes_before_what_waits_and_they_keep_their_order(redis: Redis) -> None:
-    mine = turns(redis, gap=1_000)
+    mine = turns(redis, gap=MINUTE, longest=60 * MINUTE)
     one, two = standing(redis, mine), standing(redis, mine)
     sign = standing(redis, mine, first=True)
     assert waits(redis, mine, two) == two and waits(redis, mine, one) == one
@@ -82,7 +83,7 @@ def test_a_first_sign_goes_before_what_waits_and_they_keep_their_order(redis: Re
 
 
 def test_signs_among_themselves_follow_each_other(redis: Redis) -> None:
-    mine = turns(redis, gap=1_000)
+    mine = turns(redis, gap=MINUTE, longest=60 * MINUTE)
     first, second = (standing(redis, mine, first=True) for _ in range(2))
     assert waits(redis, mine, second, first=True) == second
     assert waits(redis, mine, first, first=True) == ""
@@ -98,9 +99,9 @@ def aged(redis: Redis, place: str, ms: int) -> None:
 
 
 def test_who_has_waited_long_is_not_overtaken_any_more(redis: Redis) -> None:
-    mine = turns(redis, gap=1_000, longest=60_000)
+    mine = turns(redis, gap=MINUTE, longest=60 * MINUTE)
     old = standing(redis, mine)
-    aged(redis, old, 4_000)
+    aged(redis, old, 4 * MINUTE)
     sign = standing(redis, mine, first=True)
     assert waits(redis, mine, sign, first=True) == sign
     assert waits(redis, mine, old) == ""
@@ -108,16 +109,16 @@ def test_who_has_waited_long_is_not_overtaken_any_more(redis: Redis) -> None:
 
 
 def test_who_is_overtaken_for_too_long_gives_up_its_place(redis: Redis) -> None:
-    hurried = turns(redis, gap=1_000, longest=2_500)
+    hurried = turns(redis, gap=MINUTE, longest=150_000)
     place = standing(redis, hurried)
     for _ in range(2):
-        standing(redis, turns(redis, gap=1_000), first=True)
+        standing(redis, turns(redis, gap=MINUTE, longest=60 * MINUTE), first=True)
     assert hurried.take(7, place).no == "queue"
     assert not redis.hexists("pw:pace:7", f"w:{place}")
 
 
 def test_a_place_whose_holder_died_holds_nobody_up_for_ever(redis: Redis) -> None:
-    mine = turns(redis, gap=1_000)
+    mine = turns(redis, gap=MINUTE, longest=60 * MINUTE)
     dead, next_one = standing(redis, mine), standing(redis, mine)
     assert waits(redis, mine, next_one) == next_one
     redis.hset("pw:pace:7", f"w:{dead}", "1 1 1")
