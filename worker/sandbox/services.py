@@ -136,7 +136,14 @@ def beside(
         network = f"container:{owner}"
         up: list[tuple[Wanted, str]] = []
         for one in services:
-            made = _started(maker.engine, gone, partial(_service, maker, one, network, labels))
+            ask = partial(_service, maker, one, network, labels)
+            try:
+                made = _started(maker.engine, gone, ask)
+            except Missing as lost:
+                said = (
+                    f"the image of the service {one.name!r} is gone from the engine, load it again"
+                )
+                raise Refused(f"{said} ({lost})", SERVICE_NOT_READY) from lost
             _await(maker.engine, one, owner, made, cancelled)
             up.append((one, made))
         yield Beside(network, partial(_over, maker.engine, up))

@@ -35,6 +35,7 @@ from worker.sandbox.services import listening
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 EMPTY = tar_of({})
 NAME = f"patchwarrant-test-redis:{MARK}"
+LOST = f"patchwarrant-test-lost:{MARK}"
 ASK = """
 import socket, sys
 with socket.create_connection(("cache", 6379), 60) as s:
@@ -52,7 +53,9 @@ def docker(*words: str) -> str:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxClient]:
     engine_or_skip()
-    with role(tmp_path_factory.mktemp("sandbox"), {"PATCHWARRANT_IMAGES": NAME}) as started:
+    with role(
+        tmp_path_factory.mktemp("sandbox"), {"PATCHWARRANT_IMAGES": f"{NAME},{LOST}"}
+    ) as started:
         base = started.image("")[0]
         made = started.set_up("redis", base, SetupPlan(packages=("redis-server",)), look)
         if not made.image:
@@ -170,12 +173,12 @@ def test_a_ready_command_that_never_says_so_costs_the_services_time_and_no_more(
 
 def test_what_a_ready_command_prints_is_never_held(client: SandboxClient) -> None:
     """Printing takes the sandbox's own memory in no way: its peak does not grow by what came."""
-    flood = ("sh", "-c", "head -c 400000000 /dev/zero")
+    flood = ("sh", "-c", "head -c 150000000 /dev/zero")
     image = environment(client, ready=flood, timeout=300)
     (sandbox,) = [pid for pid in descendants(os.getpid()) if "worker" in words_of(pid)]
     before = peak(sandbox)
     assert client.certify("services-8", image, python("print(1)"), EMPTY, look).stdout == b"1\n"
-    assert peak(sandbox) - before < 100 << 20
+    assert peak(sandbox) - before < 60 << 20
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -216,6 +219,18 @@ def test_a_run_that_is_stopped_does_not_wait_for_services(client: SandboxClient)
     with pytest.raises(Over):
         client.open("services-10", image, EMPTY, cancel)
     assert gone("services-10")
+
+
+def test_a_services_image_that_was_removed_meanwhile_is_named(client: SandboxClient) -> None:
+    container = docker("create", NAME)
+    docker("commit", "--change", "LABEL lost=yes", container, LOST)
+    docker("rm", container)
+    image = environment(client, image=LOST)
+    docker("rmi", LOST)
+    with pytest.raises(Refused, match=r"the service 'cache' is gone.* No such image") as no:
+        client.certify("services-11", image, python("print(1)"), EMPTY, look)
+    assert no.value.status == SERVICE_NOT_READY
+    assert gone("services-11")
 
 
 def words_of(pid: int) -> list[str]:
