@@ -42,7 +42,9 @@ UNDOABLE = frozenset({Reason.INSTALLATION, Reason.NEEDS_OPERATOR, Reason.INFRAST
 UNTOLD = 30.0  # seconds, the first time that an ending could not be told
 PATIENCE_MS = 24 * 3_600_000  # that a run waits in one state for something that is away
 # Endings after which partial work is not shown as a draft, whatever `on_stop` says.
-NEVER_KEPT = frozenset({Reason.CANCELLED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE})
+NEVER_KEPT = frozenset(
+    {Reason.CANCELLED, Reason.BASE_CHANGED, Reason.SECRET_FOUND, Reason.INTEGRITY, Reason.SCOPE}
+)
 log = logging.getLogger(__name__)
 
 

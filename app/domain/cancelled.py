@@ -39,6 +39,16 @@ def pull_over(merged: bool, login: str, kind: Kind = Kind.REVISE) -> str:
     return kept(f"The pull request was {how}{by(login)}.", then)
 
 
+def retargeted(old: str, new: str, login: str = "") -> str:
+    """For the run at work on a pull request that goes into another branch by now."""
+    return kept(
+        f"The base branch of the pull request was changed from `{old}` to `{new}`{by(login)}, and "
+        "this run was about the old one, so nothing more was pushed.",
+        f"The head is checked against `{new}` by itself.",
+        Reason.BASE_CHANGED,
+    )
+
+
 def halt_of(text: str) -> Halt:
     """The ending for a cancelled run; `text` is as `kept` made it, "" where nobody said why."""
     happened, then, reason = [*text.split("\n"), "", "", ""][:3]

@@ -60,6 +60,7 @@ class Reason(StrEnum):
     INSTALLATION = "installation-unavailable"
     NEEDS_OPERATOR = "needs-operator"
     HEAD_MOVED = "head-moved"
+    BASE_CHANGED = "base-changed"
     PLAN_UNAPPROVED = "plan-unapproved"
     UNPUBLISHED = "unpublished"
     CANCELLED = "cancelled"

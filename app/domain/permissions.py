@@ -184,7 +184,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "file",
         "read_commit",
     ),
-    Phase.LOOK: ("repository", "role", "issue", "pull", "ref", "read_commit"),
+    Phase.LOOK: ("repository", "role", "issue", "issue_events", "pull", "ref", "read_commit"),
     Phase.STATUS: (
         "comments",
         "create_comment",

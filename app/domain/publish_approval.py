@@ -42,7 +42,12 @@ def asked(journal: Sequence[JournalEntry], tree: str) -> JournalEntry | None:
 
 def released(journal: Sequence[JournalEntry], tree: str) -> bool:
     """Whether a person let exactly this tree be published."""
-    return _noted(journal, "publish", tree) is not None
+    return release(journal, tree) is not None
+
+
+def release(journal: Sequence[JournalEntry], tree: str) -> JournalEntry | None:
+    """The note of the person's word about exactly this tree (`by` whom, in which `event`)."""
+    return _noted(journal, "publish", tree)
 
 
 def _noted(journal: Sequence[JournalEntry], key: str, tree: str) -> JournalEntry | None:
@@ -102,6 +107,25 @@ def another(tree: str) -> str:
     return (
         f"that is not the tree that waits, so nothing was published. What waits is {code(tree)}; "
         f"look at it above, then say `{words(tree)}`."
+    )
+
+
+def already(run: Run, by: str) -> str:
+    """What is said to somebody who lets be published what was let; `by` names who did it."""
+    tree = code(run.verdict.tree if run.verdict else "")
+    if run.publication.pull:
+        return (
+            f"that was said already, by {code(by)}: #{run.publication.pull} is the pull request "
+            f"with the tree {tree}. Nothing more was done."
+        )
+    if run.halt is not None:
+        return (
+            f"that was said already, by {code(by)}, and the run ended with {code(run.halt.reason)} "
+            "before there was a pull request. `/agent retry` does the work anew."
+        )
+    return (
+        f"that was said already, by {code(by)}: the tree {tree} is being published just now, and "
+        "its pull request is shown here as soon as it is there."
     )
 
 

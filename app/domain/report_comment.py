@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
 from app.domain.ci_repair import is_repair
@@ -11,7 +10,7 @@ from app.domain.markdown import bullets, code, fence, inline
 from app.domain.report_facts import BODY_TARGET
 from app.domain.report_follow import status_of_following
 from app.domain.report_parts import short, spent
-from app.domain.report_revision import again_here, by_itself, stopped
+from app.domain.report_revision import again_here, asked_by, by_itself, stopped
 from app.domain.report_verify import status_of_look
 from app.domain.run import Run, Wait
 from app.domain.state import FOLLOWING, Kind, State
@@ -19,7 +18,6 @@ from app.domain.state import FOLLOWING, Kind, State
 PATCH_CAP = 40_000  # characters of a partial patch
 DETAILS = 12_000  # characters of the details of a Halt
 
-_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 _STAGES = (
     (State.ADMIT, "admitted: request, limits and base are fixed"),
     (State.PREPARE, "prepared: base fetched, baseline checks"),
@@ -125,7 +123,7 @@ def _stage(run: Run, state: State, words: str, done: bool) -> str:
 
 def ending(run: Run, patch: str = "") -> str:
     """The new comment at an ending; mentions who asked. `patch` is partial work as a diff."""
-    head = f"<!-- patchwarrant:ending:{run.id} -->\n{_who(run)}{_what(run)}"
+    head = f"<!-- patchwarrant:ending:{run.id} -->\n{asked_by(run)}{_what(run)}"
     parts = [head]
     if run.halt is not None:
         parts.append(
@@ -175,13 +173,6 @@ def _partial(run: Run, patch: str, room: int) -> str:
         else f"**Partial work**{tree}, not shown to be right by anything:"
     )
     return f"{what}{note}\n\n{fence(shown, 'diff', exact=True)}"
-
-
-def _who(run: Run) -> str:
-    login = run.requester.login
-    if run.requester.kind == "User" and _LOGIN.fullmatch(login):
-        return f"@{login} "
-    return f"For {code(login)}: "
 
 
 def _what(run: Run) -> str:

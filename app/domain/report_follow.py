@@ -17,7 +17,7 @@ from app.domain.two_looks import TwoLooks
 SIZES = LADDER[2]
 # Endings of a look at what people pushed that need no word of their own: another look follows, or
 # somebody wanted the end.
-SILENT = frozenset({Reason.HEAD_MOVED, Reason.CANCELLED})
+SILENT = frozenset({Reason.HEAD_MOVED, Reason.BASE_CHANGED, Reason.CANCELLED})
 PREFIXES = ("[not certified] ", "[incomplete] ")
 _NAMES = {Kind.UPDATE: "Update", Kind.UNHOLD: "The repository's own workflows"}
 _WORDS = {Kind.UPDATE: "update", Kind.UNHOLD: "ci", Kind.RECHECK: "verify"}

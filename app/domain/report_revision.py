@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from app.domain.ci_repair import is_repair
+from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.markdown import bullets, code, inline
 from app.domain.on_pull import unlabelled
@@ -22,11 +23,11 @@ from app.domain.revision import OWN_CI, Revision, Thread
 from app.domain.run import Run
 from app.domain.since import Since
 from app.domain.state import State
+from app.domain.told import mention
 
 # How far the lines that a thread is about were changed by the follow-up, as the gate measured it.
 LINES, FILE, NOTHING = "lines", "file", "nothing"
 _PREFIXES = re.compile(r"^((?:\[draft\] )?)(?:\[(?:incomplete|not certified)\] )+")
-_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 
 
 def thread_marker(run: str, thread: str) -> str:
@@ -192,13 +193,13 @@ def people_section(run: Run, sizes: Sizes) -> str:
 
 
 def revised(run: Run, facts: Facts) -> str:
-    """The new comment at the end of a revision that was pushed; mentions who asked."""
+    """The new comment at the end of a revision that was pushed; mentions all who asked."""
     sizes = LADDER[2]
     commit, verdict = run.publication.commit, run.verdict
     wall = f" The wall: {inline(verdict.wall, 300)}" if verdict and verdict.wall else ""
     result = RESULTS[verdict.result] if verdict else "❓ **Unknown.**"
     parts = [
-        f"<!-- patchwarrant:ending:{run.id} -->\n{_who(run)}revised in {commit}. {result}{wall}"
+        f"<!-- patchwarrant:ending:{run.id} -->\n{asked_by(run)}revised in {commit}. {result}{wall}"
         f"{by_itself(run)}"
     ]
     if facts.since is not None:
@@ -259,8 +260,12 @@ def stopped(run: Run) -> str:
     return "this revision stopped before anything was pushed; the pull request is as it was."
 
 
-def _who(run: Run) -> str:
-    login = run.requester.login
-    if run.requester.kind == "User" and _LOGIN.fullmatch(login):
-        return f"@{login} "
-    return f"For {code(login)}: "
+def asked_by(run: Run) -> str:
+    """A mention of who asked for the run and of all whose comments it took up, each once."""
+    revision = run.contract.revision if run.contract else None
+    everybody = (run.requester, *(revision.askers if revision else ()))
+    people: dict[str, Person] = {}
+    for one in everybody:
+        people.setdefault(one.login.casefold(), one)
+    bots_last = sorted(people.values(), key=lambda one: one.kind != "User")
+    return "".join(map(mention, bots_last))

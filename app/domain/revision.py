@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.domain.event import Person
 from app.domain.glob import literally, match
 from app.domain.text import clean
 
@@ -91,13 +92,14 @@ class Outcome:
 class Revision:
     """What makes a contract one of a revision. `pull` is our own pull request; `events` are the
     keys of all comments that are taken together; `previous` is the run whose evidence is about the
-    contract's head, "" where no evidence is."""
+    contract's head, "" where no evidence is; `askers` are the people whose comments they are."""
 
     pull: int
     threads: tuple[Thread, ...]
     scope: Scope
     events: tuple[str, ...]
     previous: str = ""
+    askers: tuple[Person, ...] = ()
 
 
 class OutcomesRefused(ValueError):

@@ -57,6 +57,9 @@ MEANING = {
     "seconds": "from the first label to the last ending",
     "reaction_p50_s": "the median of the same",
     "reaction_max_s": "the longest of the same",
+    "together_p50_s": "the same where two people speak at the same moment, median",
+    "together_p95_s": "the same, 19 of 20",
+    "together_max_s": "the longest of those",
     "reaction_p95_s": "seconds from a command's comment to its reaction, runner busy",
 }
 

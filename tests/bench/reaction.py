@@ -2,6 +2,7 @@
 
 The whole product on this machine, with the pause between two writes that is its default; only
 GitHub and the model are stood in for. Two runs that never get anywhere keep both runner workers.
+First one person speaks at a time, then two at the same moment: about one issue, and about two.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ OWNER = "acme"
 NAME = f"{OWNER}/busy"
 COMMENTS = 20
 APART = 3.0  # seconds between two comments
+ROUNDS = 10  # of two comments at once, every other one about the same issue
+PAUSE = 5.0  # seconds between two rounds: four writes of a pause of one second each
 BODY = "Wrong.\n\n## Acceptance criteria\n\n- [ ] it is right\n"
 CONFIG = "version: 1\nchecks:\n  - {name: tests, run: 'true'}\n"
 
@@ -29,12 +32,18 @@ def run() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, stack(OWNER, extra=extra) as up:
         _repository(up, Path(folder))
         _busy(up)
-        number = up.hub.open_issue(NAME, "mona", "Asked", BODY)
-        took = sorted(_one(up, number) for _ in range(COMMENTS))
+        numbers = [up.hub.open_issue(NAME, "mona", title, BODY) for title in ("Asked", "Too")]
+        took = sorted(_said(up, numbers[:1], APART)[0] for _ in range(COMMENTS))
+        rounds = [numbers if n % 2 else numbers[:1] * 2 for n in range(ROUNDS)]
+        together = sorted(one for both in rounds for one in _said(up, both, PAUSE))
+    return {**_figures("reaction", took), **_figures("together", together)}
+
+
+def _figures(name: str, took: list[float]) -> dict[str, float]:
     return {
-        "reaction_p50_s": statistics.median(took),
-        "reaction_p95_s": took[round(0.95 * (COMMENTS - 1))],
-        "reaction_max_s": took[-1],
+        f"{name}_p50_s": statistics.median(took),
+        f"{name}_p95_s": took[round(0.95 * (len(took) - 1))],
+        f"{name}_max_s": took[-1],
     }
 
 
@@ -65,14 +74,21 @@ def _busy(up: Stack) -> None:
         )
 
 
-def _one(up: Stack, number: int) -> float:
-    time.sleep(APART)
-    began = time.monotonic()
-    comment = up.hub.comment(NAME, number, "mona", "/agent status")
-    while True:
-        shown = next(one for one in up.hub.comments(NAME, number) if one["id"] == comment)
-        if shown["reactions"]["eyes"]:
-            return time.monotonic() - began
-        if time.monotonic() - began > 60:
-            raise TimeoutError("no reaction within a minute")
+def _said(up: Stack, issues: list[int], after: float) -> list[float]:
+    """Seconds to the reaction of each comment, one on each of the issues, all made at once."""
+    time.sleep(after)
+    waits: dict[int, tuple[int, float]] = {}
+    for issue in issues:
+        began = time.monotonic()
+        waits[up.hub.comment(NAME, issue, "mona", "/agent status")] = (issue, began)
+    took: list[float] = []
+    while waits:
+        for comment, (issue, began) in tuple(waits.items()):
+            shown = next(one for one in up.hub.comments(NAME, issue) if one["id"] == comment)
+            if shown["reactions"]["eyes"]:
+                took.append(time.monotonic() - began)
+                del waits[comment]
+            elif time.monotonic() - began > 60:
+                raise TimeoutError("no reaction within a minute")
         time.sleep(0.01)
+    return took

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.evidence import Result
-from app.domain.ready import ASKED, MADE_DRAFT, MADE_READY
+from app.domain.ready import ASKED
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from app.domain.state import ENDS, Kind, State
@@ -28,6 +28,7 @@ from worker.attest.verify import NotVerified, public_key, subjects, verify
 from worker.store.ledger import Ledger
 
 TOKEN = b"ghs_"
+MADE_READY, MADE_DRAFT = "ready_for_review", "convert_to_draft"  # GitHub's words for events
 
 
 @dataclass(frozen=True)

@@ -221,12 +221,12 @@ class StubSandbox:
         self.seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
         transport = httpx.HTTPTransport(uds=self.socket)
-        self._http = httpx.Client(transport=transport, base_url="http://stub", timeout=10)
+        self._http = httpx.Client(transport=transport, base_url="http://stub", timeout=60)
 
     def __enter__(self) -> Self:
         words = [sys.executable, "-m", "tests.crash.stub_sandbox", self.socket, str(self.seconds)]
         self._process = subprocess.Popen(words, cwd=ROOT, preexec_fn=tied())
-        ends = time.monotonic() + 30
+        ends = time.monotonic() + 120
         while not _listens(self.socket):
             if self._process.poll() is not None or time.monotonic() > ends:
                 self.close()

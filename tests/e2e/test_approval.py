@@ -222,6 +222,8 @@ def test_nothing_is_published_before_the_word_of_a_second_person(town: Town) -> 
     (pull,) = hub.pulls(name)
     assert pull["head"]["sha"] == run.publication.commit
     becomes(town, name, run.publication.commit, *WAITS)
+    hub.comment(name, number, "carol", f"/agent publish {tree[:16]}")
+    assert f"#{pull['number']} is the pull request" in said(town, name, number, "was said already")
     hub.review(name, pull["number"], "carol", "APPROVE")
     becomes(town, name, run.publication.commit, "success", "Approved by carol")
 

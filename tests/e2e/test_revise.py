@@ -168,13 +168,14 @@ def test_comments_during_a_run_wait_in_order_and_the_next_run_takes_them(town: T
     name, number, first = published(town)
     hub, model = town.up.hub, town.up.model
     assert model is not None
+    hub.set_role(name, "rita", "write")
     town.revises(name, FLOATS)
     model.latency(6.0)  # the run lasts until both are noted
     hub.comment(name, number, "mona", "/agent revise Add a docstring to sums.py.")
     town.up.await_run(lambda run: run.repository.full_name == name and run.kind is Kind.REVISE, 120)
     waiting = [
-        hub.comment(name, number, "mona", f"/agent revise Wish {one} for sums.py.")
-        for one in ("one", "two")
+        hub.comment(name, number, who, f"/agent revise Wish {one} for sums.py.")
+        for who, one in (("mona", "one"), ("rita", "two"))
     ]
     town.up.await_true(lambda: "noted: 2 comments wait" in str(hub.comments(name, number)), 120)
     model.latency(0)
@@ -195,6 +196,38 @@ def test_comments_during_a_run_wait_in_order_and_the_next_run_takes_them(town: T
     shown = {one["id"]: one for one in hub.comments(name, number)}
     assert [shown[one]["reactions"]["eyes"] for one in waiting] == [1, 1]
     town.up.await_true(lambda: third.change not in town.up.ledger.changes_waiting(), 60)
+    (ending,) = [text for text in texts if f"patchwarrant:ending:{third.id}" in text]
+    assert "\n@mona @rita " in ending, "everybody whose comment it took up"
+
+
+def test_a_base_that_is_changed_stops_the_revision_and_is_looked_at_next(town: Town) -> None:
+    name, number, first = published(town)
+    hub, model = town.up.hub, town.up.model
+    assert model is not None
+    hub.push(name, "mona", "release", {"r.md": "# R\n"}, start="main")
+    town.revises(name, FLOATS)
+    model.latency(6.0)  # it is at work until the event has come
+    hub.comment(name, number, "mona", "/agent revise Add a docstring to sums.py.")
+    town.up.await_run(
+        lambda run: (
+            run.repository.full_name == name
+            and run.kind is Kind.REVISE
+            and run.state not in (State.ADMIT, State.PREPARE)
+        ),
+        120,
+    )
+    hub.rebase_pull(name, number, "mona", "release")
+    stopped = revised(town, name, first)
+    model.latency(0)
+    assert stopped.halt is not None and stopped.halt.reason is Reason.BASE_CHANGED
+    assert "from `main` to `release` by mona" in stopped.halt.message
+    assert commits(town, name, number) == 1
+    again = town.up.await_run(
+        lambda run: run.repository.full_name == name and run.kind is Kind.RECHECK and run.explained,
+        120,
+    )
+    assert again.state is State.COMPLETE and again.contract is not None, again.halt
+    assert again.contract.base_branch == "release"
 
 
 def moved(town: Town, name: str, first: Run, run: Run, at: int) -> None:

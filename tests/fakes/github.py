@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.commits import BranchCommit
 from app.domain.contributors import PullCommit
-from app.domain.errors import Exists, ForbiddenCall, IntegrityError, Missing, Refused, Unavailable
+from app.domain.errors import (
+    Exists,
+    Fault,
+    ForbiddenCall,
+    IntegrityError,
+    Missing,
+    Refused,
+    Unavailable,
+)
 from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
 from app.domain.ports.approval import ApprovalReader, CheckView, Compared, Vote, WeighedCommit
@@ -86,12 +94,14 @@ class FakeCheck:
 
 @dataclass
 class FakeGitHub:
-    """One repository. `down` makes every call `Unavailable`; `locked` issues take no comment."""
+    """One repository. `down` makes every call `Unavailable`; `locked` issues take no comment;
+    `no_signs` is what every reaction meets."""
 
     repository: Repository = field(default_factory=lambda: Repository(5, "acme", "widgets"))
     default_branch: str = "main"
     archived: bool = False
     down: bool = False
+    no_signs: Fault | None = None
     drafts: bool = True
     roles: dict[str, str] = field(default_factory=dict)
     accounts: dict[str, int] = field(default_factory=dict)
@@ -115,6 +125,7 @@ class FakeGitHub:
     reviews: list[ReviewView] = field(default_factory=list)
     inline: list[InlineView] = field(default_factory=list)
     marked: list[int] = field(default_factory=list)  # pull requests that were made ready by us
+    readied: list[int] = field(default_factory=list)  # the same by people
     teams: frozenset[str] = frozenset()
     done: list[PullAct] = field(default_factory=list)  # to the one pull request, as GitHub knows
 
@@ -190,6 +201,10 @@ class FakeGitHub:
         if self.down:
             raise Unavailable("GitHub is away")
 
+    def signs(self) -> None:
+        if self.no_signs is not None:
+            raise self.no_signs
+
 
 @dataclass
 class FakeReader:
@@ -204,6 +219,10 @@ class FakeReader:
         if account and self.hub.accounts.get(login, account) != account:
             return "none"
         return self.hub.roles.get(login, "none")
+
+    def was_ready(self, number: int) -> bool:
+        self.hub.up()
+        return number in (*self.hub.marked, *self.hub.readied)
 
     def issue(self, number: int) -> IssueView:
         self.hub.up()
@@ -577,6 +596,7 @@ class FakeWriter:
     def react(self, issue: int, content: str) -> None:
         self.hub.up()
         self._issue(issue)
+        self.hub.signs()
         self.hub.reactions.add((issue, content))
 
     def _issue(self, number: int) -> IssueView:
@@ -591,4 +611,5 @@ class FakeWriter:
 
     def react_comment(self, comment: int, content: str, *, inline: bool = False) -> None:
         self.hub.up()
+        self.hub.signs()
         self.hub.comment_reactions.add((comment, content))

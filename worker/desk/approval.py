@@ -21,6 +21,7 @@ from app.domain.event import Event, EventKind
 from app.domain.merge_gate import CHECK as GATE
 from app.domain.permissions import Phase
 from app.domain.ports.approval import ApprovalReader, CheckView
+from app.domain.ports.reader import GitHubReader
 from app.domain.ports.views import PullAct, PullView
 from app.domain.ready import Passed
 from app.domain.record import ChangeRow, JournalEntry
@@ -65,13 +66,15 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class ApprovalDesk:
-    """Looks at approvals. `weigh` gives live reads for a run's repository; `owner` names this
+    """Looks at approvals. `weigh` gives live reads for a run's repository, `look_at` fewer of them,
+    about its issues and pull requests; `owner` names this
     process; `owners` is the operator's allow-list in lower case. Without `gates` only approvals are
     looked at; `acts` is `Readying`'s."""
 
     ledger: Rows
     rows: Approvals
     weigh: Callable[[Run], AbstractContextManager[ApprovalReader]]
+    look_at: Callable[[Run], AbstractContextManager[GitHubReader]]
     write: Write
     config_of: Callable[[bytes], RepoConfig]
     owner: str
@@ -91,6 +94,8 @@ class ApprovalDesk:
         for change in changes:
             if (event.told, event.issue) == (DRAFTED, change.pull):
                 self.rows.drafted(change.id)  # first: a look that is under way may see it still
+            if event.told == PRESSED:
+                self.rows.try_again(change.id)
             self.rows.mark(change.repository, change.id, now)
             told = (event.told, event.issue) == ("pull_request.synchronize", change.pull)
             if told and event.sender.kind == "User" and event.sender.id:
@@ -228,7 +233,9 @@ class ApprovalDesk:
         if self.gates is not None and facts.state == "open":
             through = self.gates.gate(runs, facts)
             self._mine(change.id)
-            ready = Readying(self.rows, self.write, self.acts, self._mine)
+            ready = Readying(
+                self.rows, self.look_at, self.write, self.acts, self._mine, self.ledger.now
+            )
             said = ready.said(change.id, through)
             self.gates.show(change.id, runs[-1], facts.head, through, gate_shown, said)
             self._mine(change.id)

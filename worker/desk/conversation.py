@@ -8,17 +8,16 @@ from dataclasses import replace
 
 from app.domain import cancelled, plan_approval, told
 from app.domain.branch import BRANCH
-from app.domain.commands import FOR_BOTS, TRIAGE, Command, Word, command_of
+from app.domain.commands import FOR_BOTS, Command, Word, command_of
 from app.domain.errors import Halt, Refused, Waiting
-from app.domain.event import Event, EventKind
+from app.domain.event import Event
 from app.domain.intake import request_of
-from app.domain.permissions import Phase
 from app.domain.ports.reader import GitHubReader
-from app.domain.repo_config import reaches
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind, State
 from worker.desk.authority import role_of
 from worker.desk.front import EventDesk, begin, note_of, run_for, runs_of
+from worker.desk.greeting import asks, greet, may
 from worker.desk.publishing import let_publish
 from worker.desk.revising import revise, revised_again
 from worker.desk.said import Said
@@ -44,8 +43,8 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
         log.info("command %s of issue %s: %s", command.said, event.issue, amiss)
         desk.ledger.event_done(event.key, "unreadable")
         return None
-    if not _may(command, role):
-        needs = "triage access" if _asks(command) else "write access"
+    if not may(command, role):
+        needs = "triage access" if asks(command) else "write access"
         text = told.refused(event.sender, role, command.said or "help", needs)
         said.once(text, f"refused:{event.issue}:{event.sender.id}")
         if said.change is not None:  # a review comment does not wait for its turn any longer
@@ -57,19 +56,10 @@ def conversed(event: Event, desk: EventDesk) -> str | None:
         said.once(text, f"bot:{event.issue}:{event.sender.id}")
         desk.ledger.event_done(event.key, "refused-bot")
         return None
-    _acknowledge(said)
+    greet(event, asking, desk)
     woken = _done(said)
     desk.ledger.event_done(event.key, f"command:{command.said}")
     return woken
-
-
-def _asks(command: Command) -> bool:
-    """Whether it only asks; a word that is unknown is answered with help."""
-    return command.word is None or command.word in TRIAGE
-
-
-def _may(command: Command, role: str) -> bool:
-    return reaches(role, "triage" if _asks(command) else "write")
 
 
 def _about(
@@ -94,20 +84,6 @@ def _about(
         looks = desk.ledger.open_change(event.repository.id, event.issue)
         return Said(event, command, desk, asking, event.issue if looks else 0, looks)
     return Said(event, command, desk, asking, found.issue, found, ours=True)
-
-
-def _acknowledge(said: Said) -> None:
-    """A reaction to the comment itself; a review's own text takes none."""
-    event = said.event
-    inline = event.kind is EventKind.INLINE
-    if event.kind is EventKind.REVIEW:
-        return
-    try:
-        phase = Phase.PULL if inline else Phase.STATUS
-        with said.desk.write(said.asking, phase) as writer:
-            writer.react_comment(event.comment, "eyes", inline=inline)
-    except (Refused, Halt) as gone:
-        log.info("comment %s took no reaction: %s", event.comment, gone)
 
 
 def _done(said: Said) -> str | None:
@@ -282,7 +258,7 @@ def _publish(said: Said) -> str | None:
     if run is not None and not said.may_steer(run):
         return None
     runs = runs_of(said.change, said.event, said.issue, desk) if said.issue else ()
-    return let_publish(said.event, said.command.text, run, runs, desk, said.reply)
+    return let_publish(said, run, runs)
 
 
 _DOERS: dict[Word, Callable[[Said], str | None]] = {

@@ -7,9 +7,12 @@ event waits (it stays open in the ledger and comes again), and further ones join
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
+from app.domain import cancelled
 from app.domain.branch import BRANCH
+from app.domain.contract import Contract
 from app.domain.errors import Halt, Refused
 from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.permissions import Phase
@@ -18,7 +21,7 @@ from app.domain.record import ChangeRow
 from app.domain.report import alike
 from app.domain.run import Publication, Run
 from app.domain.stale import with_banner, without_banner
-from app.domain.state import Kind
+from app.domain.state import ENDS, Kind
 from app.domain.two_looks import evidence_of
 from worker.desk.front import EventDesk, Events, begin, run_for
 from worker.store.rows import Opening
@@ -27,7 +30,8 @@ log = logging.getLogger(__name__)
 PUSHED = "pull_request.synchronize"
 KNOWN = "known head"
 # What may have changed a pull request's head or base.
-MOVED = frozenset({PUSHED, "pull_request.edited", "pull_request.reopened"})
+EDITED = "pull_request.edited"
+MOVED = frozenset({PUSHED, EDITED, "pull_request.reopened"})
 
 
 def followed(event: Event, desk: EventDesk) -> str | None:
@@ -38,6 +42,7 @@ def followed(event: Event, desk: EventDesk) -> str | None:
         desk.ledger.event_done(event.key, "no pull request of ours")
         return None
     if change.active:
+        _retargeted(event, change, desk)
         held = desk.ledger.wait_for_head(change.id, event.key)
         if held != event.key:
             desk.ledger.event_done(event.key, f"same as {held}")
@@ -62,6 +67,36 @@ def followed(event: Event, desk: EventDesk) -> str | None:
         desk.ledger.event_done(event.key, why)
         return None
     return look_again(event, asking, desk)
+
+
+def _retargeted(event: Event, change: ChangeRow, desk: EventDesk) -> None:
+    """Ask the run at work to end where its pull request goes into another branch by now; read
+    live, and once for each event. One that is opening that very pull request goes on to its end."""
+    run = desk.ledger.run(change.active)
+    if event.told != EDITED or run is None or run.contract is None or desk.read is None:
+        return
+    if run.state in ENDS or run.kind is Kind.FIX or waited(event, desk):
+        return
+    try:
+        with desk.read(following(run, change)) as reader:
+            view = reader.pull(change.pull)
+    except (Refused, Halt) as unseen:
+        log.info("Change %s: its pull request could not be read: %s", change.id, unseen)
+        return
+    old = run.contract.base_branch
+    if view.base_ref != old:
+        why = cancelled.retargeted(old, view.base_ref, event.sender.login)
+        desk.ledger.cancel(run.id, why)
+
+
+def goes_elsewhere(
+    run: Run, view: PullView, contract: Contract, tell: Callable[[Event], object]
+) -> None:
+    """Raise `Halt(BASE_CHANGED)` where the pull request goes into another branch than the contract
+    is about; what is there is then looked at, also if no event told of it."""
+    if view.base_ref != contract.base_branch:
+        tell(told_by_a_read(run, view.head_sha, view.base_ref))
+        raise cancelled.halt_of(cancelled.retargeted(contract.base_branch, view.base_ref))
 
 
 def waited(event: Event, desk: EventDesk) -> bool:
@@ -100,11 +135,11 @@ def following(asking: Run, change: ChangeRow) -> Run:
     return replace(asking, change=change.id, issue=change.issue, publication=there)
 
 
-def told_by_a_read(run: Run, head: str) -> Event:
-    """The event of a push that nobody told us of: a live read found another head. One push has one
-    key, however often it is seen."""
+def told_by_a_read(run: Run, head: str, base: str = "") -> Event:
+    """The event of a push that nobody told us of: a live read found another head, or another base.
+    One push has one key, however often it is seen."""
     return Event(
-        key=f"nudge:head:{run.repository.id}:{run.publication.pull}:{head}",
+        key=f"nudge:head:{run.repository.id}:{run.publication.pull}:{head}{base and f':{base}'}",
         kind=EventKind.NUDGE,
         installation=run.installation,
         repository=run.repository,

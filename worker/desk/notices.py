@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from app.domain import report
-from app.domain.errors import Refused
+from app.domain.errors import Refused, Unavailable, Uncertain
 from app.domain.ports.hold import Hold
 from app.domain.ports.writer import GitHubWriter
 from app.domain.record import Kept
@@ -42,6 +42,15 @@ def tolerant(hold: Hold, act: Callable[[], object]) -> bool:
         hold.note(Kept.NOTE, {"untold": str(refusal)})
         return False
     return True
+
+
+def courteous(hold: Hold, act: Callable[[], object]) -> None:
+    """Do `act` as `tolerant` does, and do without it too where GitHub is away or its answer was
+    lost: for a sign that may be missing, and never come twice, and holds no run up."""
+    try:
+        tolerant(hold, act)
+    except (Unavailable, Uncertain) as lost:
+        hold.note(Kept.NOTE, {"untold": str(lost)})
 
 
 def sticky(hold: Hold, writer: GitHubWriter, run: Run, now_ms: int) -> int:

@@ -34,8 +34,8 @@ class AlonePace:
     def limited(self, _seconds: float, _said: bool, _why: str) -> None:
         return
 
-    def wait(self) -> None:
-        """Sleep until the next write may be sent."""
+    def wait(self, *, first: bool = False) -> None:
+        """Sleep until the next write may be sent; nobody else is in the line."""
         pause = self.last + self.gap - self.clock()
         if pause > 0:
             self.sleep(pause)
@@ -59,12 +59,13 @@ class SharedPace:
     def limited(self, seconds: float, said: bool, why: str) -> None:
         self.pacing.limit(self.installation, round(seconds * 1000), said, why)
 
-    def wait(self) -> None:
-        turn = self.pacing.take(self.installation)
+    def wait(self, *, first: bool = False) -> None:
+        turn = self.pacing.take(self.installation, first=first)
+        while turn.no == "wait":
+            self.sleep(turn.wait / 1000)
+            turn = self.pacing.take(self.installation, turn.place, first=first)
         if turn.no:
             raise _far(turn)
-        if turn.wait:
-            self.sleep(turn.wait / 1000)
 
 
 def _far(turn: Turn) -> Limited:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,9 +12,10 @@ from app.domain.errors import Halt, Refused
 from app.domain.markdown import code, inline
 from app.domain.merge_gate import Gate
 from app.domain.permissions import Phase
+from app.domain.ports.reader import GitHubReader
 from app.domain.ports.views import PullAct, PullView
 from app.domain.ports.writer import GitHubWriter
-from app.domain.ready import Asked, Done, Passed, Past, asked_of, asks, marks, remembered
+from app.domain.ready import Asked, Done, Passed, asked_of, asks, marks, may_try, refused, told
 from app.domain.run import Run
 from worker.desk.kit import Write
 from worker.store.approvals import Approvals
@@ -22,14 +24,16 @@ from worker.store.approvals import Approvals
 @dataclass(frozen=True)
 class Readying:
     """Whoever calls it holds the lock of the Change; `mine` raises `Unavailable` once it does not,
-    and is asked right before each write. `Unavailable` and `Uncertain` leave a write
-    begun; the next look finds its effect, or sends what was not done. Before anything is sent
-    `acts` tells what GitHub remembers of a run's pull request: rows and webhooks may have gaps."""
+    and is asked right before each write. `Unavailable` and `Uncertain` leave a write begun; the
+    next look finds its effect, or sends what was not done. `look` gives live reads about a run's
+    pull request, `acts` what GitHub remembers of it, `now` Redis milliseconds."""
 
     rows: Approvals
+    look: Callable[[Run], AbstractContextManager[GitHubReader]]
     write: Write
     acts: Callable[[Run, int], Sequence[PullAct]]
     mine: Callable[[str], None]
+    now: Callable[[], int]
 
     def said(self, change: str, found: Gate) -> tuple[str, ...]:
         """What the gate's check run says about it; nothing while the gate does not pass."""
@@ -43,53 +47,44 @@ class Readying:
         if not view.draft and past.mark is not Done.DONE:
             # By whomever, also by us before a crash: if it is a draft once more, that was a person.
             self.rows.note_mark(change, Done.DONE)
-            past = self.rows.ready(change)
-        if not (marks(facts, passed, view, past) or asks(facts, passed, view, past)):
-            return
-        acts = self._acts(change, runs[-1], view)
-        if acts is None:
-            return
-        past = self._remembered(change, past, acts)
-        if marks(facts, passed, view, past):
+        if marks(facts, passed, view, past) and may_try(past, facts.head, self.now()):
             found = self._marked(change, runs[-1], facts.head, view)
             if found is None:
                 return
             view = found
         past = self.rows.ready(change)
-        if asks(facts, passed, view, past):
-            self.rows.note_ask(change, Done.BEGUN)
-            self.rows.say(change, self._asked(change, runs, facts, view, acts))
-            self.rows.note_ask(change, Done.DONE)
-
-    def _acts(self, change: str, run: Run, view: PullView) -> Sequence[PullAct] | None:
-        """What GitHub remembers, None where it does not tell: then nothing is done."""
+        if not asks(facts, passed, view, past):
+            return
         try:
-            return self.acts(run, view.number)
+            acts = self.acts(runs[-1], view.number)
         except (Refused, Halt) as refusal:
             why = inline(str(refusal), 300)
-            said = "GitHub does not tell what was done to this pull request before, so it was not"
-            self.rows.say(change, (f"{said} made ready; that is tried again: {why}",))
-            return None
-
-    def _remembered(self, change: str, past: Past, acts: Sequence[PullAct]) -> Past:
-        """What was done, with GitHub's memory; what ours lacked is recorded."""
-        found = remembered(past, acts)
-        if found.back and not past.back:
-            self.rows.drafted(change)
-        if found.mark is not past.mark:
-            self.rows.note_mark(change, found.mark)
-        return found
+            said = "GitHub does not tell who was asked for a review before, so nobody was"
+            self.rows.say(change, (f"{said}; that is tried again: {why}",))
+            return
+        self.rows.note_ask(change, Done.BEGUN)
+        self.rows.say(change, self._asked(change, runs, facts, view, acts))
+        self.rows.note_ask(change, Done.DONE)
 
     def _marked(self, change: str, run: Run, head: str, view: PullView) -> PullView | None:
-        """The pull request made ready, None where GitHub or somebody was in the way."""
-        self.rows.note_mark(change, Done.BEGUN)
+        """The pull request made ready, None where GitHub or somebody was in the way.
+
+        What GitHub has kept about it counts for more than our own rows: whoever made it a draft
+        again while nobody here was awake is found there."""
         try:
+            with self.look(run) as reader:
+                if reader.was_ready(view.number):
+                    self.rows.drafted(change)
+                    self.rows.note_mark(change, Done.DONE)
+                    return None
+            self.rows.note_mark(change, Done.BEGUN)
             with self.write(run, Phase.READY) as writer:
                 self.mine(change)
                 found = writer.mark_ready(view.number, head)
         except (Refused, Halt) as refusal:
-            why = inline(str(refusal), 300)
-            self.rows.say(change, (f"It could not be made ready, and is tried again: {why}",))
+            no = refused(self.rows.ready(change), head, self.now())
+            self.rows.note_refusal(change, no)
+            self.rows.say(change, (told(no, inline(str(refusal), 300)),))
             return None
         if found.draft:  # pushed to or closed since it was looked at
             return None

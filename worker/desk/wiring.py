@@ -36,6 +36,7 @@ from worker.desk.events import EventDesk, handle_event
 from worker.desk.gate_look import GateLook
 from worker.desk.github.auth import App, fresh_key
 from worker.desk.github.survey import labelled, repositories
+from worker.desk.greeting import greet_waiting
 from worker.desk.kit import RUNNING, DeskKit, counted
 from worker.desk.next_turn import NextTurn
 from worker.desk.pace import LONGEST_MS
@@ -99,6 +100,7 @@ class Desk:
             ledger=self.ledger,
             rows=Approvals(self.ledger.calls),
             weigh=self.access.weigh,
+            look_at=self.access.look,
             gates=GateLook(self.access.reports, self.access.write, self.ledger),
             acts=self.access.acts,
             write=self.access.write,
@@ -195,6 +197,7 @@ class Desk:
             return
         turns = Turns(self.ledger.calls, event.repository.id, event.issue)
         if not turns.take(token := secrets.token_hex(8), key):
+            greet_waiting(event, self.front())
             return  # whoever has the turn rings for this one
         try:
             run_id = handle_event(key, self.front())

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess  # noqa: TID251 - starting the sandbox's process is this file's one job
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from app.domain.errors import Unavailable
+from worker.processes import die_with_parent
 from worker.runner.boxes import SandboxClient
 from worker.settings.person import LocalSettings
 
@@ -75,6 +80,7 @@ def _own(place: Path, environment: Mapping[str, str], say: Say) -> Iterator[Sand
             stdout=out,
             stderr=out,
             start_new_session=True,
+            preexec_fn=_tied(),
         )
     client = SandboxClient(str(socket))
     try:
@@ -88,6 +94,14 @@ def _own(place: Path, environment: Mapping[str, str], say: Say) -> Iterator[Sand
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def _tied() -> Callable[[], None] | None:
+    """Has the kernel end our own sandbox, and with it its containers, however this process ends.
+    Only Linux can, and it means the thread that forks."""
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        return None
+    return partial(die_with_parent, signal.SIGTERM, os.getpid())
 
 
 def _ready(

@@ -7,11 +7,12 @@ look; an event sets that time to now, and a look sets it on only if no event cam
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from app.domain import record
 from app.domain.event import Person
-from app.domain.ready import Done, Past
+from app.domain.ready import Done, Past, Refusals
 from app.domain.scripts.changes import SETTLE_LOOK
 from app.domain.scripts.leases import LEAD, UNLOCK
 from worker.store import codec
@@ -101,11 +102,19 @@ class Approvals:
             back=bool(kept.get("back")),
             ask=Done(kept.get("ask", b"").decode()),
             said=tuple(codec.mapping(kept["said"])["said"]) if "said" in kept else (),
+            no=Refusals(**codec.mapping(kept["no"])) if "no" in kept else Refusals(),
         )
 
     def drafted(self, change: str) -> None:
         """Somebody made it a draft again, as a signed event said."""
         self.calls.command("HSET", record.ready_key(change), "back", "1")
+
+    def note_refusal(self, change: str, no: Refusals) -> None:
+        self.calls.command("HSET", record.ready_key(change), "no", codec.encode(asdict(no)))
+
+    def try_again(self, change: str) -> None:
+        """A person wants it tried again, whatever GitHub refused so far."""
+        self.calls.command("HDEL", record.ready_key(change), "no")
 
     def note_mark(self, change: str, done: Done) -> None:
         self.calls.command("HSET", record.ready_key(change), "mark", str(done))

@@ -6,7 +6,7 @@ from app.domain import record
 from app.domain.errors import IntegrityError
 from app.domain.event import Event, EventKind
 from app.domain.run import Run
-from app.domain.scripts.events import EVENT_DONE, RECEIVE, RING_AGAIN
+from app.domain.scripts.events import EVENT_DONE, GREET, RECEIVE, RING_AGAIN
 from worker.store import codec
 from worker.store.calls import Calls
 
@@ -56,6 +56,14 @@ class Events:
         """Nobody needs to handle this event again; the first outcome stays."""
         keys = (record.event_key(key), record.EVENTS_OPEN)
         self.calls.script(EVENT_DONE, keys, (key, outcome, record.EVENT_SECONDS))
+
+    def greeted(self, key: str) -> bool:
+        """Whether the person who is behind the event had a first sign."""
+        return bool(self.calls.fields(record.event_key(key), "greeted")[0])
+
+    def greet(self, key: str) -> None:
+        """Note that there was a first sign, on a row that is there."""
+        self.calls.script(GREET, (record.event_key(key),))
 
     def heard(self, key: str) -> int:
         """When the event was written (Redis ms), 0 for one that is not there."""

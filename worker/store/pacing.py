@@ -11,12 +11,14 @@ from worker.store.calls import Calls
 
 
 class Turn(NamedTuple):
-    """`wait` ms until the write may be sent; or, with a reason in `no` (`limited`, `full` or
-    `queue`), ms until it is worth asking again. `why` is what GitHub said."""
+    """Without a `no` the write may be sent now. `wait` is for whoever shall ask again with `place`
+    in so many ms; `limited`, `full` or `queue` is a refusal, with the ms until it is worth asking
+    anew. `why` is what GitHub said."""
 
     no: str
     wait: int
     why: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,16 @@ class Pacing:
     longest: int
     hourly: int = 0
 
-    def take(self, installation: int) -> Turn:
-        """The next turn, taken; or none, and nothing is taken."""
+    def take(self, installation: int, place: str = "", *, first: bool = False) -> Turn:
+        """The turn, taken; or the place in the line, to be asked for again; or none of both. A
+        `first` sign to a person goes before all who began to wait less than 3 s before it."""
         hourly = self.hourly if self.gap else 0
-        keys, words = (record.pace_key(installation),), (self.gap, self.longest, hourly)
-        no, when, why = (p.decode(errors="replace") for p in self._script(PACE, keys, words))
-        return Turn("", int(when)) if not no else Turn(no, int(when) - self._now(), why)
+        keys = (record.pace_key(installation),)
+        words = (self.gap, self.longest, hourly, place, int(first))
+        no, when, more = (p.decode(errors="replace") for p in self._script(PACE, keys, words))
+        if no == "wait":
+            return Turn(no, int(when), place=more)
+        return Turn("", 0) if not no else Turn(no, int(when) - self._now(), more)
 
     def limited(self, installation: int) -> Turn:
         """`limited` while GitHub limits the installation, else a turn without a wait."""

@@ -47,6 +47,12 @@ if not redis.call('HGET', KEYS[1], 'run') then redis.call('EXPIRE', KEYS[1], ARG
 return redis.call('HSETNX', KEYS[1], 'outcome', ARGV[2])
 """
 
+# There was a first sign to the person behind an event. KEYS: event row.
+GREET = """
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'greeted', '1') end
+return 1
+"""
+
 # Counts a wake-up for an event, for the job's id; 0 when the row is gone. KEYS: event row.
 RING = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end

@@ -34,25 +34,55 @@ return redis.call('ZRANK', KEYS[1], ARGV[1]) or redis.call('ZCARD', KEYS[1])
 )
 
 # The next turn to write for one installation. KEYS: pace row; ARGV: gap in ms, the longest wait in
-# ms, writes an hour (0: any number). Turns are given in the order of asking. Answer: '' and the ms
-# to wait, or why there is none now and until when: `limited` (GitHub said so), `full` (the hour's
-# writes are used), `queue` (too many others are ahead).
+# ms, writes an hour (0: any number), the place in the line ('' for none yet), 1 for a first sign.
+# Turns are given in the order of asking; a first sign goes before those who have not asked for 3 s.
+# A place that nobody asks for at its time, for 2 s more, is a dead one's. Answer: '' where the turn
+# is taken and is now; `wait`, the ms until it is worth asking again, and the place; or why there is
+# none and until when: `limited` (GitHub said so, with its words), `full` (the hour's writes are
+# used), `queue` (too many others are ahead).
 PACE = (
     NOW
     + """
-local at, gap = now(), tonumber(ARGV[1])
-local r = redis.call('HMGET', KEYS[1], 'until', 'next', 'hour', 'count', 'why')
-if tonumber(r[1] or '0') > at then return {'limited', r[1], r[5] or ''} end
-local hour, count = text(math.floor(at / 3600000)), tonumber(r[4] or '0')
-if r[3] ~= hour then count = 0 end
-if tonumber(ARGV[3]) > 0 and count >= tonumber(ARGV[3]) then
-  return {'full', text((math.floor(at / 3600000) + 1) * 3600000), ''}
+local at, gap, mine, r = now(), tonumber(ARGV[1]), ARGV[4], {}
+local flat = redis.call('HGETALL', KEYS[1])
+for i = 1, #flat, 2 do r[flat[i]] = flat[i + 1] end
+local function place(v) return string.match(v or '', '^(%d+) (%d+) (%d+)$') end
+local function none(why, till, words)
+  redis.call('HDEL', KEYS[1], 'w:' .. mine)
+  return {why, till, words}
 end
-local turn = math.max(tonumber(r[2] or '0'), at)
-if turn - at > tonumber(ARGV[2]) then return {'queue', text(turn), ''} end
-redis.call('HSET', KEYS[1], 'next', text(turn + gap), 'hour', hour, 'count', text(count + 1))
+if tonumber(r['until'] or '0') > at then return none('limited', r['until'], r.why or '') end
+local hour, count = text(math.floor(at / 3600000)), tonumber(r.count or '0')
+if r.hour ~= hour then count = 0 end
+if tonumber(ARGV[3]) > 0 and count >= tonumber(ARGV[3]) then
+  return none('full', text((math.floor(at / 3600000) + 1) * 3600000), '')
+end
+local order, asked = place(r['w:' .. mine])
+asked = tonumber(asked or at)
+order = tonumber(order or at + (ARGV[5] == '1' and 0 or 3000))
+local ahead, number = 0, tonumber(mine) or math.huge
+for field, v in pairs(r) do
+  local other = string.match(field, '^w:(%d+)$')
+  if other and other ~= mine then
+    local theirs, _, till = place(v)
+    theirs = tonumber(theirs)
+    if tonumber(till) < at then redis.call('HDEL', KEYS[1], field)
+    elseif theirs < order or (theirs == order and tonumber(other) < number) then
+      ahead = ahead + 1
+    end
+  end
+end
+local turn = math.max(tonumber(r.next or '0'), at) + ahead * gap
+if turn - asked > tonumber(ARGV[2]) then return none('queue', text(turn), '') end
 redis.call('PEXPIRE', KEYS[1], 7200000)
-return {'', text(turn - at), ''}
+if turn <= at then
+  redis.call('HSET', KEYS[1], 'next', text(at + gap), 'hour', hour, 'count', text(count + 1))
+  return none('', '0', '')
+end
+if mine == '' then mine = text(redis.call('HINCRBY', KEYS[1], 'places', 1)) end
+local row = text(order) .. ' ' .. text(asked) .. ' ' .. text(turn + 2000)
+redis.call('HSET', KEYS[1], 'w:' .. mine, row)
+return {'wait', text(turn - at), mine}
 """
 )
 

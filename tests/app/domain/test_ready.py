@@ -10,7 +10,20 @@ from app.domain.approval import Facts
 from app.domain.event import Person
 from app.domain.ports.approval import Vote
 from app.domain.ports.views import PullView
-from app.domain.ready import Asked, Done, Passed, Past, asked_of, asks, marks
+from app.domain.ready import (
+    FIRST_MS,
+    TRIES,
+    Asked,
+    Done,
+    Passed,
+    Past,
+    asked_of,
+    asks,
+    marks,
+    may_try,
+    refused,
+    told,
+)
 from app.domain.repo_config import Approval, Ready
 from app.domain.run import Run
 from app.domain.state import Kind
@@ -23,6 +36,25 @@ OPEN = replace(DRAFT, draft=False)
 FACTS = Facts("open", HEAD, "main", Approval.NOT_REQUESTER, "write", None)
 GATE, BOTH, NONE = Passed(True, False), Passed(True, True), Passed(False, True)
 FRESH = Past()
+
+
+def test_refusals_are_waited_for_twice_as_long_each_time_and_end() -> None:
+    past, now, waits = FRESH, 1_000_000, []
+    for _ in range(TRIES):
+        assert may_try(past, HEAD, now)
+        no = refused(past, HEAD, now)
+        past = replace(past, no=no)
+        waits.append((no.again - now) // FIRST_MS)
+        assert not may_try(past, HEAD, no.again - 1)
+        now = no.again
+    assert waits == [1, 2, 4, 8, 16]
+    assert not may_try(past, HEAD, now + 10**12), "it was the last"
+    assert "not tried again" in told(past.no, "No.")
+    other = "d" * 40
+    assert may_try(past, other, now) and refused(past, other, now).times == 1
+    assert "try 1 of 5, the next after 1970-01-01 00:30 UTC): No." in told(
+        refused(FRESH, HEAD, 0), "No."
+    )
 
 
 @pytest.mark.parametrize(

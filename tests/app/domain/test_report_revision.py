@@ -122,6 +122,18 @@ def test_the_endings_comment_mentions_who_asked_and_tells_every_thread() -> None
     assert "before anything was pushed" in report.ending(nothing, "--- a\n+++ b\n")
 
 
+def test_all_who_asked_are_mentioned_once_and_a_bot_is_named() -> None:
+    run = revising()
+    assert run.contract is not None and run.contract.revision is not None
+    askers = (Person(8, "robot[bot]", "Bot"), run.requester, Person(3, "rita"))
+    revision = replace(run.contract.revision, askers=askers)
+    run = replace(run, contract=replace(run.contract, revision=revision))
+    who = f"@{run.requester.login} @rita For `robot[bot]`: "
+    assert f"{who}revised in" in report.revised(run, report.Facts())
+    halted = replace(run, state=State.HALTED, halt=HaltRecord(Reason.CANCELLED, "x", "y"))
+    assert f"{who}this revision stopped" in report.ending(halted)
+
+
 def test_a_reply_has_its_marker_and_the_verdict() -> None:
     text = report.reply(replace(revising(), outcomes=said(True)), INLINE, "lines")
     assert text.startswith(report.thread_marker(revising().id, "t1"))

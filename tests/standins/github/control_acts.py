@@ -11,7 +11,7 @@ import pygit2
 from tests.standins.github import acts, check_acts, pull_acts
 from tests.standins.github.refusals import Refusal
 from tests.standins.github.shapes import checks, commits, issues, pulls
-from tests.standins.github.state import PullAct, Repo
+from tests.standins.github.state import Repo
 from tests.standins.github.world import World
 
 Json = dict[str, Any]
@@ -345,7 +345,7 @@ def pull_history(world: World, *, repo: str, number: int) -> list[Json]:
     return [
         {"event": one.event, "by": one.by.account.login, "whom": one.whom and one.whom.login}
         for one in world.issue(repo, number).acts
-        if isinstance(one, PullAct)
+        if one.label is None
     ]
 
 

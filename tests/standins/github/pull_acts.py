@@ -16,10 +16,10 @@ from tests.standins.github.shapes.commits import push_commit
 from tests.standins.github.shapes.repos import page_url
 from tests.standins.github.state import (
     Account,
+    Act,
     Actor,
     Issue,
     Pull,
-    PullAct,
     Repo,
     Review,
     ReviewComment,
@@ -91,8 +91,8 @@ def set_draft(world: World, repo: Repo, issue: Issue, actor: Actor, draft: bool)
     if pull.draft != draft:
         pull.draft = draft
         world.touch(issue)
-        event = "convert_to_draft" if draft else "ready_for_review"
-        issue.acts.append(PullAct(world.next_id(), event, actor, None, issue.updated_at))
+        done = "convert_to_draft" if draft else "ready_for_review"
+        issue.acts.append(Act(world.next_id(), done, actor, issue.updated_at))
         action = "converted_to_draft" if draft else "ready_for_review"
         announce(world, repo, issue, action, actor)
 
@@ -138,7 +138,7 @@ def unrequest_review(world: World, repo: Repo, issue: Issue, actor: Actor, login
 def _asked(
     world: World, repo: Repo, issue: Issue, actor: Actor, account: Account, event: str
 ) -> None:
-    issue.acts.append(PullAct(world.next_id(), event, actor, account, issue.updated_at))
+    issue.acts.append(Act(world.next_id(), event, actor, issue.updated_at, whom=account))
     announce(world, repo, issue, event, actor, {"requested_reviewer": user(world, account)})
 
 

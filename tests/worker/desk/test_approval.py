@@ -71,6 +71,7 @@ class Town:
             ledger=self.front.ledger,
             rows=self.rows,
             weigh=self.front.hub.weigh,
+            look_at=self.front.hub.read,
             write=self.front.hub.write,
             gates=GateLook(self.front.hub.reports, self.front.hub.write, self.front.ledger),
             acts=self.front.hub.acts,
@@ -82,7 +83,7 @@ class Town:
     def publish(self, run_id: str, result: Result = Result.PASSED) -> Run:
         """Carry an admitted run through publishing, and look at its approval."""
         ledger, hold = self.front.ledger, FakeHold()
-        lease = ledger.claim(run_id, "test", 10_000)
+        lease = ledger.claim(run_id, "test", 60_000)
         assert lease is not None
         base = self.hub.branches["main"]
         run = ready(

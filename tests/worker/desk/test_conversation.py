@@ -10,19 +10,20 @@ from redis import Redis
 
 from app.domain import plan_approval
 from app.domain.commands import TRIAGE, Word
-from app.domain.errors import Halt, HaltRecord, Reason, Unavailable, Waiting
-from app.domain.event import EventKind, Person, Repository
+from app.domain.errors import Halt, HaltRecord, Reason, Unavailable, Uncertain, Waiting
+from app.domain.event import Event, EventKind, Person, Repository
 from app.domain.evidence import Result, Verdict
 from app.domain.intake import request_of
 from app.domain.plan import Action, Plan, PlannedFile
 from app.domain.ports.views import PullView
 from app.domain.record import Kept
-from app.domain.repo_config import Approval, RepoConfig, Roles
+from app.domain.repo_config import Approval, Publish, RepoConfig, Roles
 from app.domain.run import Publication, Run, Wait
 from app.domain.state import Kind, State
-from tests.worker.desk.made import contract, office
+from tests.worker.desk.made import contract, event, office
 from tests.worker.desk.test_events import Front
 from worker.desk.events import handle_event
+from worker.desk.greeting import greet_waiting
 from worker.desk.notices import UNMARKED
 from worker.store.caps import Caps
 from worker.store.ledger import Ledger
@@ -55,7 +56,7 @@ def say(front: Front, text: str, who: str = "alice", number: int = 0, pull: bool
 
 
 def moved(front: Front, run_id: str, **change: object) -> Run:
-    lease = front.ledger.claim(run_id, "test", 10_000)
+    lease = front.ledger.claim(run_id, "test", 60_000)
     assert lease is not None
     run = replace(lease.run, **change)  # type: ignore[arg-type]
     due = run.wait.until if run.wait else None
@@ -126,6 +127,53 @@ def test_github_away_leaves_the_command_open_and_it_is_done_once_later(front: Fr
     front.hub.down = False
     assert handle_event("comment:50", front.desk) == handle_event("comment:50", front.desk)
     assert len(front.ledger.runs(10)) == 1
+
+
+def test_a_sign_that_github_does_not_take_holds_nothing_up(front: Front) -> None:
+    front.hub.no_signs = Uncertain("GitHub answered 502")
+    say(front, "help")
+    assert len(front.hub.comments) == 1 and not front.hub.comment_reactions
+    assert front.ledger.unhandled_events(9) == []
+
+
+def waiting(who: str, text: str = "/agent status", **more: object) -> Event:
+    number = next(NUMBERS)
+    return replace(
+        event(sender=Person(PEOPLE[who], who), key=f"comment:{number}"),
+        kind=EventKind.COMMENT, text=text, comment=number, **more,
+    )  # fmt: skip
+
+
+def test_a_command_that_waits_for_its_turn_has_its_sign_at_once_and_once(front: Front) -> None:
+    told = waiting("alice")
+    front.ledger.add_event(told)
+    greet_waiting(told, front.desk)
+    assert front.hub.comment_reactions == {(told.comment, "eyes")} and not front.hub.comments
+    front.hub.comment_reactions.clear()
+    handle_event(told.key, front.desk)  # its turn has come: answered, and not reacted to again
+    assert front.hub.comments and not front.hub.comment_reactions
+
+
+@pytest.mark.parametrize(
+    ("who", "text"),
+    [("zed", "/agent status"), ("bob", "/agent fix"), ("alice", "Nice."), ("alice", "")],
+)
+def test_who_would_be_refused_has_no_sign_and_no_word_while_waiting(
+    front: Front, who: str, text: str
+) -> None:
+    told = waiting(who, text)
+    front.ledger.add_event(told)
+    greet_waiting(told, front.desk)
+    assert not front.hub.comment_reactions and not front.hub.comments
+    assert front.ledger.unhandled_events(9) == [told.key]
+
+
+def test_github_away_leaves_a_waiting_command_as_it_is(front: Front) -> None:
+    told = waiting("alice")
+    front.ledger.add_event(told)
+    front.hub.down = True
+    greet_waiting(told, front.desk)
+    assert front.ledger.unhandled_events(9) == [told.key]
 
 
 def test_kinds_and_words_of_the_runs_that_start(front: Front) -> None:
@@ -214,7 +262,7 @@ def test_only_what_says_something_is_an_answer(
 
 def waits_for_approval(front: Front) -> tuple[str, str]:
     run_id = str(say(front, "plan"))
-    lease = front.ledger.claim(run_id, "runner", 10_000)
+    lease = front.ledger.claim(run_id, "runner", 60_000)
     assert lease is not None
     held = contract("b" * 40)
     digest = plan_approval.plan_hash(PLAN, held)
@@ -251,7 +299,7 @@ def test_only_an_allowed_person_approves_and_only_the_right_hash(
 
 def test_a_repository_can_ask_for_more_than_write(front: Front) -> None:
     run_id, digest = waits_for_approval(front)
-    lease = front.ledger.claim(run_id, "test", 10_000)
+    lease = front.ledger.claim(run_id, "test", 60_000)
     assert lease is not None and lease.run.contract is not None and lease.run.wait is not None
     config = replace(lease.run.contract.config, roles=Roles(change="maintain"))
     strict = replace(lease.run, contract=replace(lease.run.contract, config=config))
@@ -371,7 +419,7 @@ def asked_to_end(front: Front, run_id: str) -> bool:
 
 def why_ended(front: Front, run_id: str) -> HaltRecord:
     """What the worker that has the run is told at its next look."""
-    lease = front.ledger.claim(run_id, "test", 10_000)
+    lease = front.ledger.claim(run_id, "test", 60_000)
     assert lease is not None
     with front.ledger.hold(lease, daily=1) as hold, pytest.raises(Halt) as halt:
         hold.look()
@@ -520,6 +568,36 @@ def test_who_lets_which_tree_be_published(
     notes = [e.data for e in front.ledger.journal(run_id) if "publish" in e.data]
     assert [one["publish"] for one in notes] == ([tree] if goes_on else [])
     assert any(said in note for note in front.notes()) if said else front.notes() == []
+
+
+def test_a_second_word_is_answered_once_with_what_is_there(front: Front) -> None:
+    run_id, tree = waits_for_publishing(front, RepoConfig(publish=Publish.AFTER_APPROVAL))
+    number = next(NUMBERS)
+    assert say(front, f"publish {tree}", "carol", number) == run_id
+    handle_event(f"comment:{number}", front.desk)  # this very comment once more
+    assert front.notes() == []
+    assert say(front, f"publish {tree}", "carol") is None, "not taken up yet"
+    moved(front, run_id, wait=None)
+    assert say(front, f"publish {tree}", "carol") is None
+    (note,) = front.notes()
+    assert "@carol that was said already, by `carol (4)`" in note and "just now" in note
+    moved(front, run_id, state=State.COMPLETE, publication=Publication("b", "c" * 40, 9))
+    for _ in range(2):
+        assert say(front, f"publish {tree}", "carol") is None
+    assert len(front.notes()) == 2 and "#9 is the pull request" in front.notes()[1]
+    say(front, f"publish {tree}", "alice")
+    assert len(front.notes()) == 3 and "@alice" in front.notes()[2]
+    words = [e for e in front.ledger.journal(run_id) if "publish" in e.data]
+    assert len(words) == 1
+
+
+def test_a_second_word_after_a_run_that_failed_says_how_it_ended(front: Front) -> None:
+    run_id, tree = waits_for_publishing(front, RepoConfig(publish=Publish.AFTER_APPROVAL))
+    say(front, f"publish {tree}", "carol")
+    halt = HaltRecord(Reason.BASE_LOST, "gone", "")
+    moved(front, run_id, state=State.HALTED, explained=True, halt=halt, wait=None)
+    say(front, f"publish {tree}", "carol")
+    assert "ended with `base-lost`" in front.notes()[0]
 
 
 def test_the_repositorys_own_roles_hold_for_publishing(front: Front) -> None:

@@ -18,6 +18,7 @@ from app.domain.state import State
 from tests.worker.desk.going_on import FIXED, Street, street
 from tests.worker.desk.test_heads import MORE
 from tests.worker.desk.test_update import BASE, MERGED
+from worker.desk.events import handle_event
 from worker.store.ledger import Ledger
 
 
@@ -115,10 +116,77 @@ def retargeted(town: Street) -> None:
     town.hub.pulls[7] = replace(town.hub.pulls[7], base_ref="release")
 
 
+def updating(town: Street) -> Run:
+    """An update that the runner is at work for."""
+    town.hub.commit_files("main", BASE)
+    return town.carry(str(town.say("/agent update", 70)))
+
+
 def test_a_base_that_was_changed_back_needs_no_look(town: Street) -> None:
     retargeted(town)
     town.hub.pulls[7] = replace(town.hub.pulls[7], base_ref="main")
     assert town.told("edited", "pull_request.edited") is None and len(town.runs()) == 1
+
+
+@pytest.mark.parametrize("word", ["look", "update"])
+def test_a_base_that_is_changed_ends_the_run_at_work_and_the_new_one_is_looked_at(
+    town: Street, word: str
+) -> None:
+    run = looking(town) if word == "look" else updating(town)
+    old = town.hub.branches[town.branch]
+    retargeted(town)
+    assert town.told("edited", "pull_request.edited") is None and ends(town, run)
+    assert town.ledger.unhandled_events(10) == ["nudge:edited"], "it waits for its turn"
+    phases = len(town.hub.phases)
+    for _ in range(3):
+        handle_event("nudge:edited", town.front.desk)
+    assert len(town.hub.phases) == phases, "while it waits nothing is asked again"
+    town.judged(run.id, MORE if word == "look" else MERGED)
+    run = town.carry(run.id)
+    assert run.halt is not None and run.halt.reason is Reason.BASE_CHANGED and run.explained
+    assert "from `main` to `release` by alice" in run.halt.message
+    assert town.hub.branches[town.branch] == old and town.hub.checks == []
+    again = town.carry(str(handle_event("nudge:edited", town.front.desk)))
+    assert again.contract is not None and again.contract.base_branch == "release"
+    notes = [one for one in town.comments(7) if "`base-changed`" in one]
+    assert len(notes) == (1 if word == "update" else 0), "who asked is told, nobody else is called"
+
+
+@pytest.mark.parametrize("word", ["look", "update"])
+def test_a_change_of_the_base_that_nobody_told_of_stops_it_before_publishing(
+    town: Street, word: str
+) -> None:
+    run = looking(town) if word == "look" else updating(town)
+    old = town.hub.branches[town.branch]
+    town.judged(run.id, MORE if word == "look" else MERGED)
+    retargeted(town)
+    run = town.carry(run.id)
+    assert run.halt is not None and run.halt.reason is Reason.BASE_CHANGED
+    assert town.hub.branches[town.branch] == old and town.hub.checks == []
+    (key,) = town.ledger.unhandled_events(10)
+    again = town.carry(str(handle_event(key, town.front.desk)))
+    assert again.contract is not None and again.contract.base_branch == "release"
+
+
+@pytest.mark.parametrize("what", ["changed back", "unreadable", "pushed"])
+def test_a_run_goes_on_where_its_base_is_the_same_or_cannot_be_seen(
+    town: Street, what: str
+) -> None:
+    run = looking(town)
+    if what == "unreadable":
+        del town.hub.pulls[7]
+    if what == "pushed":
+        retargeted(town)  # a push alone is told: the base is looked at before publishing
+    told = "synchronize" if what == "pushed" else "edited"
+    assert town.told("edited", f"pull_request.{told}") is None and not ends(town, run)
+
+
+def test_evidence_about_another_base_is_not_signed_anew(town: Street) -> None:
+    head = town.hub.branches[town.branch]
+    retargeted(town)
+    run = town.carry(str(town.say("/agent ci", 60)))
+    assert run.halt is not None and run.halt.reason is Reason.BASE_CHANGED
+    assert town.hub.branches[town.branch] == head
 
 
 @pytest.mark.parametrize("what", ["closed", "locked", "deleted"])

@@ -17,11 +17,12 @@ from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports.ci import Report
+from app.domain.ports.reader import GitHubReader
 from app.domain.ports.views import PullAct, PullView
 from app.domain.ports.writer import GitHubWriter
 from app.domain.ready import Done
 from app.domain.run import Run
-from tests.fakes.github import FakeWriter
+from tests.fakes.github import FakeReader, FakeWriter
 from tests.worker.desk.made import office
 from tests.worker.desk.mortal import Killed
 from tests.worker.desk.test_approval import Town
@@ -247,22 +248,64 @@ def test_a_lost_answer_is_looked_at_again(redis: Redis) -> None:
     assert town.hub.marked == [2] and pull(town).asked == ("alice",)
 
 
-def test_what_github_refuses_is_told_and_tried_again(redis: Redis) -> None:
+def test_a_draft_again_that_nobody_was_told_of_stays_one(redis: Redis) -> None:
+    """We made it ready and died before the record; a person took it back, and no event came."""
     town = Breaking.made(redis)
-    refused = town.break_with(Refused("Resource not accessible by integration", 403), sent=False)
+    dying = town.break_with(Killed, sent=True)
     town.hub.reported[pull(town).head_sha] = (Report("build", "success"),)
-    refused.look(town.approvals.published(town.run))
+    with pytest.raises(Killed):
+        dying.look(town.approvals.published(town.run))
+    town.hub.pulls[2] = replace(pull(town), draft=True)
+    town.rows.unlock(town.run.change, dying.owner)
+    for _ in range(2):
+        again(town)
+    assert pull(town).draft and town.hub.marked == [2] and pull(town).asked == ()
+    past = town.rows.ready(town.run.change)
+    assert past.back and past.mark is Done.DONE
+
+
+def test_ready_and_back_by_a_person_whom_nobody_told_of_counts_as_well(redis: Redis) -> None:
+    town = Waiting.made(redis)
+    town.hub.readied.append(2)
+    reported(town, Report("build", "success"))
+    assert pull(town).draft and town.hub.marked == []
+
+
+def refusing(redis: Redis) -> tuple[Breaking, ApprovalDesk]:
+    town = Breaking.made(redis)
+    no = Refused("Resource not accessible by integration", 403)
+    town.hub.reported[pull(town).head_sha] = (Report("build", "success"),)
+    return town, town.break_with(no, sent=False)
+
+
+def look(town: Town, desk: ApprovalDesk, *, later: bool = True) -> None:
+    """One look, the next try's time having come."""
+    change = town.run.change
+    if later:
+        no = town.rows.ready(change).no
+        town.rows.note_refusal(change, replace(no, again=0))
+    desk.look(town.approvals.published(town.run))
+
+
+def test_what_github_refuses_is_told_and_tried_again_later(redis: Redis) -> None:
+    town, refused = refusing(redis)
+    look(town, refused, later=False)
     (check,) = gates(town)
     assert check.title == "Ready for review" and "It could not be made ready" in check.summary
-    assert "not accessible" in check.summary and pull(town).asked == ()
+    assert "not accessible" in check.summary and "try 1 of 5, the next after" in check.summary
+    assert pull(town).asked == ()
+    tries, writes = town.hub.phases.count(Phase.READY), town.hub.check_writes
     again(town)
+    assert pull(town).draft and town.hub.phases.count(Phase.READY) == tries
+    assert town.hub.check_writes == writes, "nothing new is said while it waits"
+    look(town, town.approvals)
     assert not pull(town).draft and "could not" not in gates(town)[0].summary
 
 
 def unnoticed(town: Town) -> None:
     """A person takes all of it back, and no event comes of that."""
     town.hub.pulls[2] = replace(pull(town), draft=True, asked=())
-    town.hub.done.append(PullAct("convert_to_draft", "carol"))
+    town.hub.readied.append(2)
     town.hub.done.append(PullAct("review_request_removed", "carol", "alice"))
 
 
@@ -314,7 +357,7 @@ def test_a_ledger_that_forgot_it_does_nothing_again(town: Town, redis: Redis) ->
     assert pull(town).draft and town.hub.marked == [2] and pull(town).asked == ()
 
 
-def test_where_github_does_not_tell_what_was_done_nothing_is(redis: Redis) -> None:
+def test_where_github_does_not_tell_who_was_asked_nobody_is(redis: Redis) -> None:
     town = Waiting.made(redis)
 
     def refused(_run: Run, _pull: int) -> Sequence[PullAct]:
@@ -322,7 +365,37 @@ def test_where_github_does_not_tell_what_was_done_nothing_is(redis: Redis) -> No
 
     town.hub.reported[pull(town).head_sha] = (Report("build", "success"),)
     replace(town.approvals, acts=refused).look(town.approvals.published(town.run))
-    assert pull(town).draft and pull(town).asked == () and town.hub.marked == []
-    assert "does not tell what was done" in gates(town)[0].summary
+    assert not pull(town).draft and pull(town).asked == ()
+    assert "does not tell who was asked" in gates(town)[0].summary
     again(town)
-    assert not pull(town).draft and pull(town).asked == ("alice",)
+    assert town.hub.marked == [2] and pull(town).asked == ("alice",)
+
+
+def test_after_five_refusals_nothing_is_tried_until_somebody_asks_or_pushes(redis: Redis) -> None:
+    town, refused = refusing(redis)
+    for _ in range(5):
+        look(town, refused)
+    tries = town.hub.phases.count(Phase.READY)
+    assert "5 times, and is not tried again by itself" in gates(town)[0].summary
+    for _ in range(3):
+        look(town, town.approvals)
+    assert town.hub.phases.count(Phase.READY) == tries and pull(town).draft
+    town.tell("check_run.rerequested", text=f"gate:{town.run.change}", issue=0)
+    assert not pull(town).draft and town.hub.marked == [2]
+    assert "could not" not in gates(town)[0].summary
+
+
+def test_what_cannot_be_known_is_no_leave_to_make_it_ready(redis: Redis) -> None:
+    town = Breaking.made(redis)
+
+    class Blind(FakeReader):
+        def was_ready(self, number: int) -> bool:
+            raise Refused("Resource not accessible by integration", 403)
+
+    @contextmanager
+    def blind(_run: Run) -> Iterator[GitHubReader]:
+        yield Blind(town.hub)
+
+    town.hub.reported[pull(town).head_sha] = (Report("build", "success"),)
+    replace(town.approvals, look_at=blind).look(town.approvals.published(town.run))
+    assert pull(town).draft and "It could not be made ready" in gates(town)[0].summary

@@ -22,6 +22,8 @@ from worker.desk.github.wire import Answer, Wire
 READ_WAITS = (1.0, 2.0, 4.0)  # before a read is repeated
 FRESH = 5.0  # seconds in which GitHub may not know a token or its permissions everywhere
 SETTLE_WAITS = (0.5, 1.0, 2.0, 2.0)  # a read right after our own write may still be 404
+# What a person waits for after a word: these writes go before others that wait for their turn.
+FIRST_SIGNS = frozenset({"react", "react_comment", "react_inline"})
 PAGE = 100
 PAGES_CAP = 50
 
@@ -44,8 +46,9 @@ class Pace(Protocol):
     def ready(self) -> None:
         """Raise `Limited` while GitHub limits this installation."""
 
-    def wait(self) -> None:
-        """Wait for this installation's next turn to write; `Limited` when that is far off."""
+    def wait(self, *, first: bool = False) -> None:
+        """Wait for this installation's next turn to write; `Limited` when that is far off. A
+        `first` sign to a person goes before other writes that wait."""
 
     def limited(self, seconds: float, said: bool, why: str) -> None:
         """GitHub limits this installation; `said` is whether it told for how long."""
@@ -113,7 +116,7 @@ class Client:
         where = self._path(call, path)
         settling = list(SETTLE_WAITS) if settle else []
         while True:
-            answer = self._sent(call, where, body, ask)
+            answer = self._sent(call, where, body, ask, first=name in FIRST_SIGNS)
             if answer.status == 404 and settling:
                 self._pace.sleep(settling.pop(0))
                 continue
@@ -143,13 +146,15 @@ class Client:
         path: str,
         body: Mapping[str, Any] | None,
         ask: Mapping[str, str | int] | None,
+        *,
+        first: bool,
     ) -> Answer:
         """One answer after the repeats that cannot do anything twice."""
         waits = iter(READ_WAITS)
         while True:
             self._pace.ready()
             if call.writes:
-                self._pace.wait()
+                self._pace.wait(first=first)
             wait = next(waits, None)
             self._still()
             try:

@@ -33,7 +33,7 @@ from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules, config_at, event_of, settings_seen, tip
 from worker.desk.intents import done
 from worker.desk.kit import RUNNING, DeskKit
-from worker.desk.notices import relabel, sticky, tolerant
+from worker.desk.notices import courteous, relabel, sticky, tolerant
 
 AT_ONCE_MS = 10_000  # an event may reach us so long after what it tells of
 LOOK_AGAIN = 5.0  # seconds
@@ -51,7 +51,7 @@ def admit(kit: DeskKit) -> Callable[[Run], Run]:
         event = event_of(kit, run)
         with kit.write(run, Phase.STATUS) as writer:
             if not run.word:  # a command's own comment has its reaction already
-                tolerant(kit.hold, lambda: writer.react(run.issue, "eyes"))
+                courteous(kit.hold, lambda: writer.react(run.issue, "eyes"))
             with kit.read(run) as reader:
                 default = require_repository(reader, kit.owners)
                 issue = _issue(kit, run, reader, event)

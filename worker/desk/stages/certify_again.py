@@ -23,7 +23,7 @@ from app.domain.two_looks import evidence_of, two_looks
 from worker.desk.authority import require_repository, require_role
 from worker.desk.evidence import certified, facts_of, shown, signed
 from worker.desk.faults import guarded
-from worker.desk.heads import told_by_a_read
+from worker.desk.heads import goes_elsewhere, told_by_a_read
 from worker.desk.intents import done
 from worker.desk.kit import DONE, INCOMPLETE, DeskKit
 from worker.desk.merging import head_moved, merged
@@ -75,6 +75,8 @@ def _still_there(kit: DeskKit, run: Run, contract: Contract, verdict: Verdict) -
             raise _closed("is not there any more") from None
         if view.state != "open":
             raise _closed(f"was {'merged' if view.merged else view.state} meanwhile")
+        if not begun:
+            goes_elsewhere(run, view, contract, kit.tell_oneself)
         if run.kind is Kind.RECHECK:
             if view.head_sha != contract.head:
                 _next(kit, run, view)

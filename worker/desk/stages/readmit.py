@@ -28,6 +28,7 @@ from app.domain.two_looks import made_here
 from worker.desk.authority import require_repository, require_role
 from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules, event_of
+from worker.desk.heads import goes_elsewhere
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
 from worker.desk.still_open import still_open
@@ -52,6 +53,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             view = still_open(reader, run.publication.pull, _none)
             with kit.write(run, Phase.STATUS) as writer:
                 run = replace(run, status_comment=sticky(kit.hold, writer, run, kit.now()))
+            goes_elsewhere(run, view, last, kit.tell_oneself)
             head = _head(run, reader)
             _same_head(trigger, head)
             events = _allowed(kit, run, reader, earlier, last.config.roles)
@@ -64,6 +66,7 @@ def readmit(kit: DeskKit) -> Callable[[Run], Run]:
             scope_of(threads, files, listed_files(last.request)),
             tuple(one.key for one in events),
             _previous(earlier, head),
+            tuple({one.sender.id: one.sender for one in events if one.told != RED}.values()),
         )
         contract = replace(
             last,

@@ -25,6 +25,7 @@ from worker.desk.content import require_base, wanted_as_draft
 from worker.desk.evidence import certified, facts_of, shown
 from worker.desk.faults import guarded
 from worker.desk.follow_up import begun, pushed
+from worker.desk.heads import goes_elsewhere
 from worker.desk.kit import DONE, INCOMPLETE, DeskKit
 from worker.desk.notices import relabel, sticky, tolerant
 
@@ -73,6 +74,8 @@ def _still_allowed(kit: DeskKit, run: Run) -> tuple[tuple[str, ...], str]:
         if view.state != "open" and not begun(kit, run):
             then = cancelled.OVER if view.merged else cancelled.REOPEN
             raise _unwanted(f"is {'merged' if view.merged else view.state}", then)
+        if run.contract is not None and not begun(kit, run):
+            goes_elsewhere(run, view, run.contract, kit.tell_oneself)
         try:
             return reader.issue(run.issue).labels, head
         except Missing:

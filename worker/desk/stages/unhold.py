@@ -21,6 +21,7 @@ from app.domain.two_looks import evidence_of
 from worker.desk.authority import require_repository, require_role
 from worker.desk.faults import guarded
 from worker.desk.ground import by_its_rules, by_our_rules
+from worker.desk.heads import goes_elsewhere
 from worker.desk.kit import DeskKit
 from worker.desk.notices import sticky
 from worker.desk.still_open import own_pull, there
@@ -46,6 +47,7 @@ def unhold(kit: DeskKit) -> Callable[[Run], Run]:
             last = _about(last, view.head_sha)
             assert last.contract is not None
             assert last.verdict is not None
+            goes_elsewhere(run, view, last.contract, kit.tell_oneself)
             by_its_rules(kit, run, last.contract.config)
             if last.contract.config.roles != Roles():
                 require_role(run, reader, last.contract.config.roles)

@@ -8,8 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.errors import Fenced, Halt, Park, Reason, Refused, Waiting
+from app.domain.errors import (
+    Fault,
+    Fenced,
+    Halt,
+    Park,
+    Reason,
+    Refused,
+    Unavailable,
+    Uncertain,
+    Waiting,
+)
 from app.domain.event import Person, Repository
+from app.domain.record import Kept
 from app.domain.repo_config import limits_of
 from app.domain.run import Run, Wait
 from app.domain.state import Kind, State
@@ -43,6 +54,17 @@ def test_a_good_request_becomes_a_contract() -> None:
     assert desk.hub.reactions == {(1, "eyes")}
     (comment,) = desk.hub.comments
     assert run.status_comment == comment.id and "patchwarrant:status:abc" in comment.body
+
+
+@pytest.mark.parametrize("amiss", [Uncertain("502"), Unavailable("away"), Refused("no", 403)])
+def test_a_sign_that_github_does_not_take_holds_no_run_up(amiss: Fault) -> None:
+    desk = office()
+    with_config(desk, CONFIG)
+    desk.hub.no_signs = amiss
+    run = admit(desk.kit())(new_run())
+    assert run.state is State.PREPARE and run.status_comment and not desk.hub.reactions
+    notes = [one for one in desk.hold.entries() if one.kind is Kept.NOTE]
+    assert [one.data for one in notes if "untold" in one.data] == [{"untold": str(amiss)}]
 
 
 def test_the_request_is_the_signed_text_not_the_live_one() -> None:

@@ -13,6 +13,7 @@ from app.domain.errors import Halt, Reason
 from app.domain.event import Event, EventKind, Person
 from app.domain.permissions import Phase
 from app.domain.repo_config import RepoConfig, Roles
+from app.domain.report_revision import asked_by
 from app.domain.revision import OWN_CI, Thread
 from app.domain.run import Publication, Run
 from app.domain.state import Kind, State
@@ -95,6 +96,19 @@ def test_a_waiting_comment_of_somebody_who_may_not_write_any_more_is_left_out(
     made.waiting.append("comment:51")
     assert len(threads(admitted(made))) == 1
     assert made.took == ["comment:51"]
+
+
+def test_everybody_whose_comment_is_taken_up_is_mentioned_at_the_end_and_nobody_else(
+    made: Revising,
+) -> None:
+    rita, dave = Person(2, "rita"), Person(5, "dave")
+    for number, person in ((51, rita), (52, dave), (53, rita), (54, Person(1, "alice"))):
+        made.say(asked("/agent revise More.", number, sender=person))
+        made.waiting.append(f"comment:{number}")
+    run = admitted(made)
+    assert run.contract is not None and run.contract.revision is not None
+    assert [one.login for one in run.contract.revision.askers] == ["alice", "rita"]
+    assert asked_by(run) == "@alice @rita "
 
 
 def test_doing_it_again_takes_the_same_comments_again(made: Revising) -> None:
@@ -198,12 +212,18 @@ def test_more_than_can_be_taken_together_is_refused(made: Revising) -> None:
         admitted(made, replace(made.run, event="review:5:30"))
 
 
+def retargeted(made: Revising) -> None:
+    view = made.desk.hub.pulls[PULL]
+    made.desk.hub.pulls[PULL] = replace(view, base_ref="release")
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
         (lambda m: m.desk.hub.roles.update(alice="triage"), Reason.REFUSED_ROLE),
         (lambda m: m.desk.hub.branches.pop(BRANCH), Reason.REFUSED_ISSUE),
         (lambda m: m.desk.hub.pulls.clear(), Reason.REFUSED_ISSUE),
+        (retargeted, Reason.BASE_CHANGED),
         (lambda m: setattr(m.desk.hub, "archived", True), Reason.INSTALLATION),
         (lambda m: setattr(m.desk, "paused", True), Reason.REFUSED_PAUSED),
         (lambda m: setattr(m, "first", replace(m.first, contract=None)), Reason.NEEDS_OPERATOR),

@@ -142,6 +142,11 @@ def closed(made: Revising) -> None:
     made.desk.hub.pulls[PULL] = replace(view, state="closed")
 
 
+def retargeted(made: Revising) -> None:
+    view = made.desk.hub.pulls[PULL]
+    made.desk.hub.pulls[PULL] = replace(view, base_ref="release")
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -149,6 +154,7 @@ def closed(made: Revising) -> None:
         (lambda m: m.desk.hub.branches.pop(BRANCH), Reason.CANCELLED),
         (lambda m: m.desk.hub.branches.pop("main"), Reason.BASE_LOST),
         (closed, Reason.CANCELLED),
+        (retargeted, Reason.BASE_CHANGED),
         (lambda m: setattr(m.desk, "owners", frozenset()), Reason.REFUSED_OWNER),
     ],
 )
