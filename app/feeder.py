@@ -18,6 +18,7 @@ from rq import Queue
 from rq.serializers import JSONSerializer
 
 from app.domain import record
+from app.domain.redis_faults import told
 from app.domain.scripts.events import GIVE_BACK, RING
 
 BLOCK = 0.5  # seconds of one blocking read; a stop waits for it
@@ -60,7 +61,7 @@ class Feeder:
                         self.ended.wait(PAUSE)
             except RedisError as error:
                 if not away:
-                    log.warning("wake-ups wait until Redis is back: %s", error)
+                    log.warning("wake-ups wait until Redis is back: %s", told(error))
                     away = True
                 self.ended.wait(AWAY)
 

@@ -20,6 +20,7 @@ from redis.retry import Retry
 
 from app.domain import record, redis_settings
 from app.domain.event import Event
+from app.domain.redis_faults import REACH, told
 from app.domain.scripts.events import RECEIVE
 from app.domain.scripts.pieces import digest
 
@@ -167,4 +168,6 @@ def _text(value: bytes | str | None) -> str:
 
 
 def _say(error: Exception) -> str:
-    return f"Redis does not answer as it should ({type(error).__name__}: {error})"
+    if isinstance(error, TimeoutError):
+        return f"Redis is away: no answer in {SECONDS:.0f} s. {REACH}"
+    return told(error)

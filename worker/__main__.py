@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
-from app.domain.errors import Halt, Stop
+from app.domain.errors import Halt, Stop, Unwelcome
 from worker import logs
 from worker.settings.door import Door, SettingsError
 from worker.settings.environment import environment
@@ -53,6 +53,9 @@ def main(arguments: list[str]) -> int:
         return 2
     except Halt as halt:
         sys.stderr.write(f"patchwarrant {word}: {halt.record.message} {halt.record.next_step}\n")
+        return 2
+    except Unwelcome as refused:
+        sys.stderr.write(f"patchwarrant {word}: {refused}\n")
         return 2
     except Stop as stop:
         sys.stderr.write(f"patchwarrant {word}: {stop}\n")

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from app.domain.errors import Stop
+
 PR_SET_PDEATHSIG = 1
 GRACE = 20.0
 log = logging.getLogger(__name__)
@@ -74,6 +76,9 @@ def _start(name: str, body: Callable[[], None]) -> int:
         die_with_parent(signal.SIGTERM, parent)
         body()
         os._exit(0)
+    except Stop as stop:
+        log.error("%s stopped: %s", name, stop)
+        os._exit(1)
     except BaseException:
         log.exception("%s stopped on an error", name)
         os._exit(1)

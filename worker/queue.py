@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import FrameType
 
 from redis import Redis
-from redis.exceptions import BusyLoadingError
+from redis.exceptions import BusyLoadingError, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeout
 from rq import Queue, Worker
@@ -23,10 +23,12 @@ from rq.worker import WorkerStatus
 
 from app.domain.errors import Unavailable
 from app.domain.record import JOB_EVENT, JOB_RUN, QUEUE_LARGE, QUEUES, queue_of, run_job
+from app.domain.redis_faults import told
 from app.domain.state import Role
 from worker.handover import ENDING, listen_for
 from worker.lapse import HOLDER, PAUSE, excuse, owner_of
 from worker.processes import die_with_parent
+from worker.store.calls import unavailable
 from worker.store.ledger import Ledger
 from worker.store.rows import Wake
 
@@ -149,4 +151,7 @@ def listen(role: Role, connect: Callable[[], Redis], *, large: bool = False) -> 
     )
     worker.parent, worker.role = os.getpid(), role
     listen_for(signal.SIGUSR1)  # before any work-horse, which inherits it
-    worker.work(with_scheduler=False, logging_level="WARNING")
+    try:
+        worker.work(with_scheduler=False, logging_level="WARNING")
+    except RedisError as error:
+        raise (unavailable(error) or Unavailable(told(error))) from error

@@ -136,6 +136,11 @@ class Unavailable(Fault):
         self.retry_after = retry_after
 
 
+class Unwelcome(Unavailable):
+    """The other side is there and turns us away until the operator changes something: a wrong
+    password, a right that is missing. Runs wait; a command or a role that begins ends."""
+
+
 class Limited(Unavailable):
     """A limit with a known end: `retry_after` seconds from now it is over."""
 

@@ -26,6 +26,7 @@ class Phase(StrEnum):
     GIT = "git"  # blobs, tree, commit, the one ref
     PULL = "pull"  # the draft pull request
     READY = "ready"  # that draft made ready for review, once
+    HISTORY = "history"  # live reads of what was done to our pull request before
     EVIDENCE = "evidence"  # the check run
     DOCTOR = "doctor"  # live reads of what fences the App and what runs on its branches
     INSPECT = "inspect"  # the same with a person's own token; never minted for the App
@@ -183,7 +184,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "file",
         "read_commit",
     ),
-    Phase.LOOK: ("repository", "role", "issue", "issue_events", "pull", "ref", "read_commit"),
+    Phase.LOOK: ("repository", "role", "issue", "pull", "ref", "read_commit"),
     Phase.STATUS: (
         "comments",
         "create_comment",
@@ -216,6 +217,7 @@ PHASES: dict[Phase, tuple[str, ...]] = {
         "request_review",
     ),
     Phase.READY: ("pull", "mark_ready"),
+    Phase.HISTORY: ("issue_events",),
     Phase.EVIDENCE: ("check_runs", "create_check", "update_check"),
     Phase.DOCTOR: _SEEN,
     Phase.INSPECT: (*_SEEN, "protection", "actions", "actions_token"),
@@ -236,11 +238,13 @@ PHASES: dict[Phase, tuple[str, ...]] = {
     ),
 }
 
-# Beside what the calls say: git over HTTPS asks for `contents: read`, and GitHub lets an App make
-# a draft ready only with `contents: write` beside `pull_requests: write`.
+# Beside what the calls say: git over HTTPS asks for `contents: read`, GitHub lets an App make a
+# draft ready only with `contents: write` beside `pull_requests: write`, and the events of an
+# issue's number are a pull request's here.
 _BESIDES: dict[Phase, dict[str, str]] = {
     Phase.FETCH: {"contents": READ},
     Phase.READY: {"contents": WRITE},
+    Phase.HISTORY: {"pull_requests": READ},
 }
 
 # The webhook events that the App subscribes to; those of the installation come unasked.

@@ -7,12 +7,12 @@ person takes back stays as the person left it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from app.domain.approval import Facts
-from app.domain.ports.views import PullView
+from app.domain.ports.views import PullAct, PullView
 from app.domain.repo_config import Ready
 from app.domain.run import Run
 from app.domain.state import Kind
@@ -20,6 +20,10 @@ from app.domain.state import Kind
 TRIES = 5  # that GitHub may refuse on one head, each wait twice the one before
 FIRST_MS = 30 * 60_000
 WITHOUT_DRAFTS = "[draft] "  # how the title begins where GitHub offers no drafts
+# GitHub's own words in a pull request's list of events.
+MADE_READY = "ready_for_review"
+MADE_DRAFT = "convert_to_draft"
+ASKED = "review_requested"
 _ASKS = frozenset({Kind.EXPLAIN, Kind.UNHOLD})  # neither says what the change should be
 
 
@@ -62,10 +66,12 @@ class Passed:
 
 @dataclass(frozen=True)
 class Asked:
-    """Whom a review is asked of: logins, and teams as `owner/slug`."""
+    """Whom a review is asked of: logins, and teams as `owner/slug`; and whom we asked `before`,
+    which nobody is asked again for, also where somebody took it back."""
 
     people: tuple[str, ...]
     teams: tuple[str, ...]
+    before: tuple[str, ...] = ()
 
 
 def marks(facts: Facts, passed: Passed, view: PullView, past: Past) -> bool:
@@ -113,21 +119,47 @@ def _offered(facts: Facts, passed: Passed, view: PullView) -> bool:
     return passed.gate and open_ and facts.ready is not Ready.NEVER and not without
 
 
-def asked_of(runs: Sequence[Run], facts: Facts, view: PullView) -> Asked:
+def remembered(past: Past, acts: Sequence[PullAct]) -> Past:
+    """`past` with what GitHub itself remembers of it: a desk that died, a ledger that was lost or
+    an event that never came may have left a gap in ours."""
+    told = {one.event for one in acts}
+    return replace(
+        past,
+        mark=Done.DONE if MADE_READY in told else past.mark,
+        back=past.back or MADE_DRAFT in told,
+    )
+
+
+def asked_of(
+    runs: Sequence[Run], facts: Facts, view: PullView, acts: Sequence[PullAct] = ()
+) -> Asked:
     """Who asked for the change, then whom the configuration names; not the pull request's author,
-    nobody twice, none who is asked already or has given a review."""
+    nobody twice, none who is asked already, was asked before or has given a review."""
     first = next((run.requester for run in runs if run.kind not in _ASKS), None)
     wanted = [first.login] if first is not None and first.kind == "User" else []
     wanted += facts.reviewers
     seen = {view.author.login.casefold(), *(one.casefold() for one in view.asked)}
     seen |= {one.by.login.casefold() for one in facts.reviews}
+    past = [one for one in acts if one.event == ASKED]
+    ours = {
+        (one.whom.casefold(), one.team)
+        for one in past
+        if one.by.casefold() == view.author.login.casefold()
+    }
+    seen |= {one.whom.casefold() for one in past if not one.team}
     if first is not None and first.id == view.author.id:
         seen.add(first.login.casefold())
     known_teams = {one.casefold() for one in view.asked_teams}
+    known_teams |= {one.whom.casefold() for one in past if one.team}
     people, teams = list[str](), list[str]()
     for one in wanted:
         if one.casefold() in seen or one.partition("/")[2].casefold() in known_teams:
             continue
         seen.add(one.casefold())
         (teams if "/" in one else people).append(one)
-    return Asked(tuple(people), tuple(teams))
+    before = [
+        one
+        for one in dict.fromkeys(wanted)
+        if (one.rpartition("/")[2].casefold(), "/" in one) in ours
+    ]
+    return Asked(tuple(people), tuple(teams), tuple(before))

@@ -35,7 +35,7 @@ def serving(app: Receiver, http: type[HttpToolsProtocol] | None = None) -> Itera
             yield int(listening.getsockname()[1])
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(120)
 
 
 def sign(body: bytes, secret: bytes = SECRET) -> bytes:
@@ -59,7 +59,7 @@ def post(
     event: str = "issues",
 ) -> tuple[int, dict[str, Any]]:
     """Status and JSON answer of one delivery, genuine unless headers are `given`."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
     try:
         connection.putrequest("POST", PATH, skip_accept_encoding=True)
         for name, value in headers(body, event) if given is None else given:

@@ -14,6 +14,7 @@ import pytest
 from app import cli
 from tests.app.receiver import SECRET, post
 from tests.app.test_webhook import GOOD, KEY
+from tests.patience import PATIENCE
 from tests.redis_server import Server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,7 @@ def run(words: list[str], **names: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -140,7 +141,7 @@ def test_the_receivers_process_takes_a_delivery(redis_process: Server, tmp_path:
         words = [sys.executable, "-m", "app.cli", "receive"]
         process = subprocess.Popen(words, cwd=ROOT, env=names, stdout=out, stderr=out)
     try:
-        ends = time.monotonic() + 30
+        ends = time.monotonic() + PATIENCE
         while "running on http://127.0.0.1:" not in log.read_text():
             assert process.poll() is None and time.monotonic() < ends, log.read_text()
             time.sleep(0.05)
@@ -148,7 +149,7 @@ def test_the_receivers_process_takes_a_delivery(redis_process: Server, tmp_path:
         assert post(port, GOOD) == (202, {"accepted": KEY})
     finally:
         process.send_signal(signal.SIGTERM)
-        code = process.wait(30)
+        code = process.wait(PATIENCE)
     assert code in (0, -signal.SIGTERM)
     assert SECRET.decode() not in log.read_text()
 

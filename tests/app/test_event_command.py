@@ -187,7 +187,7 @@ def test_the_body_may_come_by_standard_input() -> None:
         input=json.dumps(BODY),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
     )
     assert done.returncode == 0 and done.stdout.startswith("answers: ")
 

@@ -13,7 +13,6 @@ from app.domain.event import Person, Repository
 from app.domain.permissions import Phase
 from app.domain.ports.approval import ApprovalReader, Vote
 from app.domain.ports.ci import CiReader, FailedReport, Report
-from app.domain.ports.reader import GitHubReader
 from app.domain.ports.writer import FileWrite, GitHubWriter
 from app.domain.run import Run
 from tests.contracts.test_github import the_run
@@ -33,7 +32,6 @@ class Case:
 
     run: Run
     weigh: Callable[[Run], AbstractContextManager[ApprovalReader]]
-    look: Callable[[Run], AbstractContextManager[GitHubReader]]
     reports: Callable[[Run], AbstractContextManager[CiReader]]
     write: Callable[[Run, Phase], AbstractContextManager[GitHubWriter]]
     main: str
@@ -87,7 +85,6 @@ def fake_case() -> Case:
     return Case(
         the_run(hub.repository, 1),
         hub.weigh,
-        hub.read,
         hub.reports,
         hub.write,
         main,
@@ -134,7 +131,7 @@ def real_case(hub: GitHubStandin) -> Case:
 
     return Case(
         the_run(Repository(world.repo_id, "acme", "widgets"), world.installation),
-        access.weigh, access.look, access.reports, access.write, main, push, review, require,
+        access.weigh, access.reports, access.write, main, push, review, require,
         lambda branch: hub.open_pull(REPO, "alice", branch, "Twin"), fails,
     )  # fmt: skip
 
@@ -230,15 +227,6 @@ def test_the_checks_that_rules_ask_for(case: Case) -> None:
         case.require("patchwarrant/approval")
         assert reader.required_checks("main") == {"patchwarrant/approval"}
         assert reader.required_checks("topic") == frozenset()
-
-
-def test_whether_a_draft_was_ever_made_ready(case: Case) -> None:
-    with case.look(case.run) as reader:
-        assert not reader.was_ready(case.number)
-    with case.write(case.run, Phase.READY) as writer:
-        writer.mark_ready(case.number, case.head)
-    with case.look(case.run) as reader:
-        assert reader.was_ready(case.number)
 
 
 def test_the_pull_requests_that_hold_a_commit(case: Case) -> None:

@@ -91,7 +91,7 @@ def test_exit_codes_come_out_unchanged(case: Case, code: int) -> None:
 
 def test_the_outcome_names_the_check_that_ran(case: Case) -> None:
     asked = replace(sh("exit 0", workdir="."), name="tests")
-    check = Check("tests", asked.argv, {}, ".", timeout=30)
+    check = Check("tests", asked.argv, {}, ".", timeout=asked.seconds)
     assert certify(case, asked).digest == check.digest()
     box = case.sandbox.open("contract", case.image, TREE)
     try:

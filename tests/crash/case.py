@@ -17,10 +17,10 @@ from redis.exceptions import ConnectionError
 
 from app.domain.state import ENDS
 from tests.crash.invariants import Expected, Told, broken
-from tests.crash.office import LEASE_MS, Office, Place, hurried
+from tests.crash.office import LEASE_MS, Office, Place, hurried, let_time_pass
 from tests.crash.points import AFTER, Point, watch
 from tests.crash.proxy import Proxy
-from tests.crash.stories import Story
+from tests.crash.stories import Story, nothing, take_back
 from tests.crash.town import Town
 from worker import logs
 from worker.desk.github import wire
@@ -109,7 +109,7 @@ class Bench:
         log.write_bytes(b"")
         reached, amiss = False, []
         try:
-            reached = self._played(case, log)
+            reached = self._played(case, name, log)
         except TimeoutError as hung:
             amiss.append(f"I1: {hung}")
         town.hub.clear_faults()
@@ -138,12 +138,14 @@ class Bench:
             quarantined=kind == "poison" and case.point.state not in ENDS,
             aside=kind == "poison" and case.point.state in ENDS,
             unknown=effect in UNKNOWN,
+            taken_back=self.stories[case.story].meanwhile is not nothing,
         )
 
     # -- children
 
-    def _played(self, case: Case, log: Path) -> bool:
+    def _played(self, case: Case, name: str, log: Path) -> bool:
         place = self.links.place(self.town.place) if "@" in case.fault else self.town.place
+        story = self.stories[case.story]
         victim = self._fork(place, case, log)
         reached = self._attend(victim, case)
         children = 1
@@ -152,18 +154,26 @@ class Bench:
             self._attend(victim, case)
             children += 1
         if victim.dead or victim.stopped or victim.said != "settled":
-            self.town.echo()
-            heir = self._fork(self.town.place, None, log)
-            self._attend(heir, case)
+            story.meanwhile(self.town, name)
+            self._then(case, log)
         if victim.stopped:
+            story.meanwhile(self.town, name)
             os.kill(victim.pid, signal.SIGCONT)
             self._attend(victim, case)
-            self.town.echo()
-            sweeper = self._fork(self.town.place, None, log)
-            self._attend(sweeper, case)
+            self._then(case, log)
+        if story.looks:
+            take_back(self.town, name)
+            with self.town.redis.client() as client:
+                let_time_pass(client)
+            self._then(case, log)
         return reached
 
-    def _fork(self, place: Place, case: Case | None, log: Path) -> Child:
+    def _then(self, case: Case, log: Path) -> None:
+        """GitHub tells of what was done, and a fresh worker goes on to the end."""
+        self.town.echo()
+        self._attend(self._fork(self.town.place, case, log, whole=True), case)
+
+    def _fork(self, place: Place, case: Case, log: Path, whole: bool = False) -> Child:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid:
@@ -172,7 +182,8 @@ class Bench:
             return Child(pid, ours)
         try:
             ours.close()
-            _child(place, case, theirs, log)
+            looks = bool(self.stories[case.story].looks)
+            _child(place, None if whole else case, theirs, log, looks)
         finally:
             os._exit(99)
 
@@ -239,7 +250,7 @@ class Bench:
             proxy.half_open(0.3)
 
 
-def _child(place: Place, case: Case | None, line: socket.socket, log: Path) -> None:
+def _child(place: Place, case: Case | None, line: socket.socket, log: Path, looks: bool) -> None:
     """The forked office: never returns to the test's code."""
     random.seed()
     handle = os.open(log, os.O_WRONLY | os.O_APPEND)
@@ -252,7 +263,7 @@ def _child(place: Place, case: Case | None, line: socket.socket, log: Path) -> N
     try:
         hook = _hook(case, line) if case is not None else None
         seen = watch(hook) if hook is not None else None
-        office = Office(place)
+        office = Office(place, looks)
         if seen is not None:
             office.taken = lambda job: seen.around(f"queue.{job}", lambda: None)
         said = office.work(patient=case is None or case.fault != "stop")

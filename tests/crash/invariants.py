@@ -2,10 +2,11 @@
 
 The invariants are those of the threat page, by their names:
 I1 each event has one run, and the run has ended and said so; I2 at most one branch and one pull
-request, only forward; I3 the published tree is the checked tree is the signed tree; I4 no recorded
-reply is paid again, and faults of the infrastructure cost no attempt and no budget; I5 no container
-and no token past the run; I6 what people see names the true end; I7 no secret anywhere it should
-not be. Beside them: the journal's chain is whole.
+request, only forward, made ready at most once, a review asked of each person at most once, and
+neither after somebody took it back; I3 the published tree is the checked tree is the signed tree;
+I4 no recorded reply is paid again, and faults of the infrastructure cost no attempt and no budget;
+I5 no container and no token past the run; I6 what people see names the true end; I7 no secret
+anywhere it should not be. Beside them: the journal's chain is whole.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.evidence import Result
+from app.domain.ready import ASKED, MADE_DRAFT, MADE_READY
 from app.domain.record import JournalEntry, Kept
 from app.domain.run import Run
 from app.domain.state import ENDS, Kind, State
@@ -40,6 +42,7 @@ class Told:
     quarantined: bool = False
     aside: bool = False  # telling the ending is what kills: over, with the least said about it
     unknown: bool = False  # a call was about to be sent, and nobody knows whether it was
+    taken_back: bool = False  # a person may have made it a draft before a review was asked for
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,15 @@ class Expected:
     calls: int
     dollars: int
     tree: str
+    looked: bool  # the desk's look at its pull request belongs to it, which then was
+    ready: int = 0  # so often made ready by us
+    asked: tuple[str, ...] = ()  # and a review asked of these by us
 
 
-def expected(town: Town, name: str) -> Expected:
+def expected(town: Town, name: str, looked: bool = False) -> Expected:
     """Read off a clean run."""
+    numbers = [one["number"] for one in town.hub.pulls(name)] if looked else []
+    acts = [act for number in numbers for act in town.hub.pull_history(name, number)]
     runs = town.ledger.runs(9)
     run = runs[0]
     labels = {one["name"] for one in town.hub.issue(name, run.issue)["labels"]}
@@ -78,6 +86,9 @@ def expected(town: Town, name: str) -> Expected:
         calls=run.spend.calls,
         dollars=run.spend.dollars,
         tree=run.candidate.tree if run.candidate else "",
+        looked=looked,
+        ready=len(_ready(acts)),
+        asked=tuple(_asked(acts)),
     )
 
 
@@ -117,6 +128,7 @@ def _of_run(
             found.append(f"I6: it is set aside: {run.untold!r}")
         found += _github(town, name, run, wanted, told, shared)
         found += _evidence(town, ledger, run)
+        found += _followed(town, name, run, wanted, told)
     row = ledger.row(run.id)
     if row is not None and (row.lease or row.owner):
         found.append(f"I5: the lease is still {row.owner}'s")
@@ -186,6 +198,43 @@ def _github(
     for one in sticky if places == 1 else ():
         if run.publication.pull and f"#{run.publication.pull}" not in one["body"]:
             yield "I6: the sticky comment does not name the pull request"
+
+
+def _ours(act: dict[str, Any]) -> bool:
+    return str(act["by"]).endswith("[bot]")
+
+
+def _ready(acts: list[dict[str, Any]]) -> list[int]:
+    """Where among the acts on a pull request it was made ready by us."""
+    return [at for at, one in enumerate(acts) if one["event"] == MADE_READY and _ours(one)]
+
+
+def _asked(acts: list[dict[str, Any]]) -> list[str]:
+    """Of whom a review was asked by us, each as often as that was done."""
+    return [str(one["whom"]) for one in acts if one["event"] == ASKED and _ours(one)]
+
+
+def _followed(town: Town, name: str, run: Run, wanted: Expected, told: Told) -> Iterable[str]:
+    """What was done about the pull request after its run, as GitHub itself remembers it."""
+    if not run.publication.pull:
+        return
+    acts = town.hub.pull_history(name, run.publication.pull)
+    ready, asked = _ready(acts), _asked(acts)
+    if len(ready) > 1 or len(asked) > len(set(asked)):
+        yield f"I2: {len(ready)} times made ready, a review asked of {asked}"
+    for at, one in enumerate(acts):
+        if one["event"] == MADE_DRAFT and ready and ready[-1] > at:
+            yield "I2: made ready after a person made it a draft again"
+        if one["event"] == "review_request_removed" and one["whom"] in _asked(acts[at:]):
+            yield f"I2: {one['whom']} is asked again after a person took that back"
+    if not wanted.looked:
+        return
+    enough = tuple(asked) == wanted.asked or (told.taken_back and not asked)
+    if len(ready) != wanted.ready or not enough:
+        yield f"I1: {len(ready)} times made ready, asked {asked}; without the fault {wanted.asked}"
+    checks = [one["name"] for one in town.hub.check_runs(name, run.publication.commit)]
+    if sorted(checks) != [f"patchwarrant/{one}" for one in ("approval", "evidence", "gate")]:
+        yield f"I2: the check runs are {checks}"
 
 
 def _evidence(town: Town, ledger: Ledger, run: Run) -> Iterable[str]:

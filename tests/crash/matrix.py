@@ -11,7 +11,7 @@ from app.domain.state import OWNER, Role
 from tests.crash.case import Bench, Case, Links
 from tests.crash.invariants import expected
 from tests.crash.office import Office
-from tests.crash.points import AFTER, BEFORE, Point, watch
+from tests.crash.points import AFTER, BEFORE, LOOK, READY, Point, watch
 from tests.crash.proxy import Proxy
 from tests.crash.stories import STORIES, Story
 from tests.crash.town import Town, town
@@ -47,7 +47,7 @@ def _warm(up: Town) -> None:
     """One run in this process itself, so that what is loaded once is loaded before every fork."""
     up.quiet()
     STORIES["fix"].begin(up)
-    with Office(up.place) as office:
+    with Office(up.place, looks=True) as office:
         office.work()
 
 
@@ -70,7 +70,11 @@ def recorded(made: Bench, story: str) -> list[Point]:
             ours.close()
             points: list[Point] = []
             seen = watch(points.append)
-            office = Office(up.place, taken=lambda job: seen.around(f"queue.{job}", lambda: None))
+            office = Office(
+                up.place,
+                bool(made.stories[story].looks),
+                lambda job: seen.around(f"queue.{job}", lambda: None),
+            )
             said = office.work()
             text = "\n".join([said, *(_line(point) for point in points)])
             theirs.sendall(text.encode())
@@ -85,7 +89,7 @@ def recorded(made: Bench, story: str) -> list[Point]:
     said, *lines = data.decode().split("\n")
     if said != "settled":
         raise RuntimeError(f"the clean run of {story} ended {said!r}")
-    made.wanted[story] = expected(up, name)
+    made.wanted[story] = expected(up, name, bool(made.stories[story].looks))
     return [_point(line) for line in lines]
 
 
@@ -104,7 +108,8 @@ def cases(points: dict[str, list[Point]]) -> list[Case]:
     their own."""
     found: dict[Case, None] = {}
     known: set[tuple[str, str]] = set()
-    for story, seen in points.items():
+    for story, every in points.items():
+        seen = [one for one in every if not _looks(story) or one.state == _looks(story)]
         kept = _ends(seen)
         if not _whole(story):
             found |= dict.fromkeys(_own(story, kept, known))
@@ -123,13 +128,17 @@ def _whole(story: str) -> bool:
     return story not in STORIES or STORIES[story].whole
 
 
+def _looks(story: str) -> str:
+    return STORIES[story].looks if story in STORIES else ""
+
+
 def _own(story: str, kept: list[Point], known: set[tuple[str, str]]) -> Iterator[Case]:
     """Of a story whose desk has stages of its own: there, a death, a stop and a lost answer at each
     effect and a death each time; elsewhere a death at effects that no story before it has."""
     dead: set[str] = set()
     for point in kept:
         before = point.moment == BEFORE
-        desks = point.state in DESKS
+        desks = point.state in DESKS or point.state == _looks(story)
         if not desks and point.nth > 1:
             continue  # how often an approval is looked at is a matter of time
         if not before and (desks or (point.state, point.effect) not in known):
@@ -139,7 +148,7 @@ def _own(story: str, kept: list[Point], known: set[tuple[str, str]]) -> Iterator
         yield Case(story, "stop", point)
         if point.effect.startswith("github."):
             yield from (Case(story, f"github-{kind}", point) for kind in ("do_then_drop", "status"))
-        if point.state not in dead:
+        if point.state not in dead and point.state in DESKS:
             dead.add(point.state)
             yield Case(story, "poison", point)
 
@@ -195,7 +204,7 @@ def _networks(story: str, kept: list[Point]) -> Iterable[Case]:
         yield Case(story, "kill", point)
         yield Case(story, "skew+", point)
         yield Case(story, "skew-", point)
-        if state not in ("idle",) and not state.startswith("claim"):
+        if state not in ("idle", LOOK, READY) and not state.startswith("claim"):
             yield Case(story, "poison", point)
 
 
@@ -209,7 +218,7 @@ def quick(every: list[Case]) -> list[Case]:
     """A slice in which every kind of effect, every state and every fault occurs at least once; of
     stories that are not `whole`, the effects that are in no other."""
     chosen: list[Case] = []
-    whole = {name for name in {one.story for one in every} if _whole(name)}
+    whole = {name for name in {one.story for one in every} if _whole(name) or _looks(name)}
     open_points: set[tuple[str, str, str]] = set()
     known: set[tuple[str, str]] = set()
     for one in sorted(every, key=lambda one: one.story not in whole):

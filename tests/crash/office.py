@@ -27,6 +27,7 @@ from app.feeder import Feeder
 from worker import jobs
 from worker.desk import role as desk_role
 from worker.desk import wiring as desk_wiring
+from worker.desk.approval import RETRY_MS
 from worker.desk.github.auth import load_key
 from worker.keeping import rewake
 from worker.queue import Bell
@@ -90,9 +91,11 @@ class AskingRunner(Runner):
 
 @dataclass
 class Office:
-    """One worker process's whole work. `taken` is told of every job before it is done."""
+    """One worker process's whole work. `taken` is told of every job before it is done. With `looks`
+    the desk's look at open pull requests is part of it."""
 
     place: Place
+    looks: bool = False
     taken: Callable[[str], None] = lambda _role: None
     clock: Clock = field(default_factory=Clock)
 
@@ -103,6 +106,7 @@ class Office:
         self.bell = Bell(self.redis)
         self.feeder = Feeder(self.place.redis)
         self.desk = self._desk()
+        self.approvals = self.desk.approvals()
         self.runner = self._runner()
         run = self.runner
         object.__setattr__(run, "answer", lambda: self._serve(Role.DESK))
@@ -193,6 +197,8 @@ class Office:
     def settled(self) -> bool:
         """Every run has ended and said so, each event has its outcome, no token is left."""
         ledger = self.ledger
+        if self.looks and self.redis.zcount(record.APPROVALS, 0, ledger.now() + RETRY_MS):
+            return False  # a look was begun and not finished
         return not (ledger.runs_without_end() or ledger.unhandled_events(1) or ledger.tokens())
 
     def _serve(self, role: Role) -> bool:
@@ -223,10 +229,19 @@ class Office:
             rewake(role, ledger, self.bell)
         for event in ledger.unhandled_events(100, UNHEARD_MS):
             desk_role.ring_again(ledger, self.bell, event)
+        looked = self.looks and self._looked()
         waits = sum(self.redis.llen(record.waiting_jobs(name)) for name in QUEUES.values())  # type: ignore[misc]
         if not waits and ledger.tokens():
             self.desk.tokens.revoke_leftovers(ledger.now(), partial(desk_role.fetches, ledger))
-        return fed or waits > 0
+        return fed or looked or waits > 0
+
+    def _looked(self) -> bool:
+        """The approvals' process: look at what is due; True when something could be looked at."""
+        rows, ledger = self.approvals.rows, self.ledger
+        self.approvals.enrol(9)
+        due = rows.due(ledger.now(), 9)
+        self.approvals.pass_over()
+        return due != rows.due(ledger.now(), 9)  # what another holds is due as before
 
 
 def let_time_pass(redis: Redis) -> None:
@@ -242,8 +257,11 @@ def let_time_pass(redis: Redis) -> None:
     for event, at in redis.zrange(record.EVENTS_OPEN, 0, -1, withscores=True):  # type: ignore[misc,union-attr]
         redis.zadd(record.EVENTS_OPEN, {event: at - 60_000})
         redis.hdel(record.event_key(event.decode()), "rung")
-    for key in redis.scan_iter("pw:turn:*"):
-        redis.delete(key)
+    for pattern in ("pw:turn:*", "pw:approval-lock:*"):
+        for key in redis.scan_iter(pattern):
+            redis.delete(key)
+    for change in redis.zrange(record.APPROVALS, 0, -1):  # type: ignore[misc,union-attr]
+        redis.zadd(record.APPROVALS, {change: 1})
     for key in redis.scan_iter("pw:pace:*"):
         redis.hdel(key, "until")
     for name, data in redis.hgetall(record.tokens_key()).items():  # type: ignore[union-attr]

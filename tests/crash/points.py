@@ -23,7 +23,9 @@ from app.domain import record, scripts
 from app.domain.scripts.pieces import digest
 from app.domain.state import Role
 from worker.carry import Carrier
+from worker.desk.approval import ApprovalDesk
 from worker.desk.github.wire import Wire
+from worker.desk.readying import Readying
 from worker.queue import Bell
 from worker.runner.boxes import SandboxClient
 from worker.runner.model.client import AnthropicModel
@@ -31,10 +33,23 @@ from worker.runner.repository import fetching
 from worker.store.calls import Calls
 
 BEFORE, AFTER = "before", "after"
+LOOK, READY = "look", "ready"  # after the run: at the gate, and what follows once it has passed
 # Scripts and commands that change nothing, or only who leads, how long a lease lasts and when the
 # next write may be sent.
 READS = frozenset({"BEAT", "DUE", "LEAD", "SPENT", "PACE"})
-_WRITES = {"SET", "HSET", "HDEL", "GETDEL", "DEL", "BLPOP", "LPOP", "EXPIRE"}
+_WRITES = {
+    "SET",
+    "HSET",
+    "HDEL",
+    "GETDEL",
+    "DEL",
+    "BLPOP",
+    "LPOP",
+    "EXPIRE",
+    "ZADD",
+    "ZREM",
+    "SADD",
+}
 _SCRIPTS = {
     lua: name
     for module in iter_modules(scripts.__path__, f"{scripts.__name__}.")
@@ -49,6 +64,10 @@ _KEYS = {
     "pw:taken-off": "taken-off",
     "pw:edited": "edited",
     "pw:event": "event",
+    record.APPROVALS: "looks",
+    "pw:approvals-of": "looks-of",
+    "pw:approval": "approval",
+    "pw:ready": "ready",
 }
 
 
@@ -117,7 +136,10 @@ def _wrap(seen: Watch, owner: Any, name: str, effect: Callable[..., str]) -> Non
 
 
 def _stated(seen: Watch) -> None:
-    """Points know the state of the run that is carried, by what `carry` itself steps through."""
+    """Points know the state of the run that is carried, by what `carry` itself steps through, and
+    what is done about a pull request after its run."""
+    _during(seen, ApprovalDesk, "_alone", LOOK)
+    _during(seen, Readying, "act", READY)
     step, carry = Carrier._step, Carrier.carry
 
     def stepping(self: Carrier, run: Any, crew: Any) -> Any:
@@ -133,6 +155,19 @@ def _stated(seen: Watch) -> None:
 
     Carrier._step = stepping  # type: ignore[method-assign]
     Carrier.carry = carrying  # type: ignore[method-assign]
+
+
+def _during(seen: Watch, owner: Any, name: str, state: str) -> None:
+    inner = getattr(owner, name)
+
+    def outer(*given: Any) -> Any:
+        before, seen.state = seen.state, state
+        try:
+            return inner(*given)
+        finally:
+            seen.state = before
+
+    setattr(owner, name, outer)
 
 
 def redis_effect(words: Sequence[Any]) -> str:
@@ -160,6 +195,8 @@ def _plain(word: str, words: Sequence[Any]) -> str:
         return ""
     key = str(words[1])
     named = _KEYS.get(key) or _KEYS.get(":".join(key.split(":")[:2]), "other")
+    if named == "ready":  # each of its fields is a step of its own
+        named = ".".join(["ready", str(words[2]), *([str(words[3])] if words[2] != "said" else [])])
     return f"redis.{word.lower()}.{named}"
 
 

@@ -7,20 +7,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.crash.office import Office
+from tests.crash.points import READY
 from tests.crash.town import PERSON, Town
 from tests.e2e.conftest import FILES, FIX
 
 VAGUE = "It is wrong."
 
 
+def nothing(_town: Town, _name: str) -> None:
+    """Nobody does anything meanwhile."""
+
+
 @dataclass(frozen=True)
 class Story:
-    """`begin(town)` puts the event into the ledger and gives the repository's name."""
+    """`begin(town)` puts the event into the ledger and gives the repository's name.
+
+    With `looks` the desk's look at the pull request after its run belongs to the story, and only
+    what is done in that state is gone through. `meanwhile(town, repository)` is what a person does
+    while nobody is at work after a fault, before GitHub tells of anything: of that alone GitHub
+    never tells."""
 
     name: str
     says: str
     begin: Callable[[Town], str]
     whole: bool = True  # False where only what it does otherwise than the others is gone through
+    looks: str = ""
+    meanwhile: Callable[[Town, str], None] = nothing
 
 
 def _fix(town: Town) -> str:
@@ -100,6 +112,30 @@ def _drafted(town: Town) -> tuple[str, int]:
     return name, run.publication.pull
 
 
+def _ready(town: Town) -> str:
+    """A draft that passed, and nobody has looked at it since it was published."""
+    name, _pull = _drafted(town)
+    return name
+
+
+def take_back(town: Town, name: str, draft: bool = True) -> None:
+    """A person takes every request for a review back, and with `draft` makes a draft of what is
+    none."""
+    (pull,) = town.hub.pulls(name)
+    if draft and not pull["draft"]:
+        town.hub.set_draft(name, pull["number"], PERSON, True)
+    for one in pull["requested_reviewers"]:
+        town.hub.unrequest_review(name, pull["number"], PERSON, one["login"])
+
+
+def _untold(town: Town, name: str) -> None:
+    """A person takes back what was done last; the receiver is away, and hears nothing of it."""
+    town.echo()
+    (pull,) = town.hub.pulls(name)
+    take_back(town, name, draft=not pull["requested_reviewers"])
+    town.hear()
+
+
 def _say(town: Town, act: Callable[[], object]) -> None:
     """Only what `act` does is told to the ledger."""
     town.hear()
@@ -113,6 +149,15 @@ STORIES = {
     for one in (
         Story("fix", "a first attempt that fails its check, a repair, a draft", _fix),
         Story("halted", "a request that is too vague, refused with what is missing", _halted),
+        Story("ready", "a draft is made ready, a review is asked for", _ready, looks=READY),
+        Story(
+            "taken-back",
+            "the same, and a person takes it back while the desk is down, untold",
+            _ready,
+            whole=False,
+            looks=READY,
+            meanwhile=_untold,
+        ),
         Story("verify", "evidence about somebody else's pull request", _verify, whole=False),
         Story("revise", "a review comment becomes a follow-up commit", _revise, whole=False),
         Story("update", "the base is merged into a draft's branch", _update, whole=False),

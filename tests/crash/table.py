@@ -69,7 +69,10 @@ def write(path: Path, rows: Sequence[dict[str, Any]], seconds: float) -> None:
         "the git server, the model and the sandbox: the first and the last of each kind in each "
         "state. Before the fresh worker, GitHub tells of all that was done there, our own acts "
         "above all. Of `verify`, `revise` and `update` only what is their own is gone through: the "
-        "desk's stages, and effects that no story before them has.",
+        "desk's stages, and effects that no story before them has. `ready` and `taken-back` are "
+        "what the desk does about the pull request after its run: made ready, a review asked for, "
+        "each at most once, and never after a person took it back (in `taken-back` untold, while "
+        "no desk is there; in both at the end).",
         "",
         "## Cases by state and fault",
         "",

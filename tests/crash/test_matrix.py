@@ -10,7 +10,7 @@ import pytest
 
 from app.domain.state import OWNER, State
 from tests.crash.matrix import DISTURBANCES, GITHUB, LINKS, MODEL, SANDBOX, cases, quick
-from tests.crash.points import AFTER, BEFORE, Point, github_effect, redis_effect
+from tests.crash.points import AFTER, BEFORE, READY, Point, github_effect, redis_effect
 from tests.crash.table import SAYS, group
 from tests.shared_data import REPOSITORY
 
@@ -104,6 +104,22 @@ def test_stories_after_the_first_go_through_what_is_their_own() -> None:
     assert chosen == {"ledger.own", moving[1], "ledger.claim"}  # admit is not in SEEN
 
 
+def test_of_a_look_after_the_run_only_what_it_does_is_gone_through() -> None:
+    marks, asks = "github.POST /graphql", "github.POST /pulls/*/requested_reviewers"
+    seen = [
+        Point(state, effect, 1, moment)
+        for state, effect in (("idle", "ledger.claim"), (READY, marks), (READY, asks))
+        for moment in (BEFORE, AFTER)
+    ]
+    every = cases({"ready": seen, "taken-back": seen})
+    assert {one.point.state for one in every} == {READY}
+    faults = {(one.story, one.fault) for one in every if one.point.effect == asks}
+    assert faults >= {("ready", fault) for fault in ("kill", "exception", "stop")}
+    assert faults >= {("ready", f"github-{kind}") for kind in GITHUB}
+    assert faults >= {("taken-back", fault) for fault in ("kill", "stop", "github-do_then_drop")}
+    assert "poison" not in {one.fault for one in every}  # a look is no run that could be set aside
+
+
 def test_effects_have_names_and_reads_have_none() -> None:
     assert github_effect("POST", "/repos/a/b/git/refs") == "github.POST /git/refs"
     moved = github_effect("PATCH", "/repos/a/b/git/refs/heads/agent/issue-1-0123456789ab")
@@ -113,3 +129,7 @@ def test_effects_have_names_and_reads_have_none() -> None:
     assert github_effect("GET", "/repos/a/b") == ""
     assert redis_effect(["HGET", "pw:run:1", "lease"]) == ""
     assert redis_effect(["HSET", "pw:tokens", "a", "b"]) == "redis.hset.token"
+    noted = ["HSET", "pw:ready:c", "mark", "begun"]
+    assert redis_effect(noted) == "redis.hset.ready.mark.begun"
+    assert redis_effect(["HSET", "pw:ready:c", "said", "{}"]) == "redis.hset.ready.said"
+    assert redis_effect(["ZADD", "pw:approvals", 1, "c"]) == "redis.zadd.looks"

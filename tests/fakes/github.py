@@ -32,6 +32,7 @@ from app.domain.ports.views import (
     CommitView,
     InlineView,
     IssueView,
+    PullAct,
     PullView,
     ReviewView,
 )
@@ -124,8 +125,13 @@ class FakeGitHub:
     reviews: list[ReviewView] = field(default_factory=list)
     inline: list[InlineView] = field(default_factory=list)
     marked: list[int] = field(default_factory=list)  # pull requests that were made ready by us
-    readied: list[int] = field(default_factory=list)  # the same by people
     teams: frozenset[str] = frozenset()
+    done: list[PullAct] = field(default_factory=list)  # to the one pull request, as GitHub knows
+
+    def acts(self, _run: Run, number: int) -> tuple[PullAct, ...]:
+        self.phases.append(Phase.HISTORY)
+        FakeReader(self).pull(number)
+        return tuple(self.done)
 
     def commit_files(
         self, branch: str, files: Files, message: str = "Files", by: Person | None = None
@@ -212,10 +218,6 @@ class FakeReader:
         if account and self.hub.accounts.get(login, account) != account:
             return "none"
         return self.hub.roles.get(login, "none")
-
-    def was_ready(self, number: int) -> bool:
-        self.hub.up()
-        return number in (*self.hub.marked, *self.hub.readied)
 
     def issue(self, number: int) -> IssueView:
         self.hub.up()
@@ -474,6 +476,7 @@ class FakeWriter:
             raise ForbiddenCall("not a call of this phase")
         if view.draft and view.state == "open" and view.head_sha == head:
             self.hub.marked.append(number)
+            self.hub.done.append(PullAct("ready_for_review", BOT.login))
             self.hub.pulls[number] = replace(view, draft=False)
         return self.hub.pulls[number]
 
@@ -490,6 +493,9 @@ class FakeWriter:
         self.hub.pulls[number] = replace(
             view, asked=(*view.asked, *people), asked_teams=(*view.asked_teams, *groups)
         )
+        for one in (*people, *groups):
+            told = PullAct("review_requested", BOT.login, one, team=one in groups)
+            self.hub.done.append(told)
         return self.hub.pulls[number]
 
     def check_run(

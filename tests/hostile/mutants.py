@@ -21,7 +21,7 @@ checks:
 --junitxml=report.xml]
     env: {PYTHONPATH: '.'}
     report: report.xml
-    timeout: 40
+    timeout: 200
     selector: python3 -m pytest -q -p no:cacheprovider -o junit_family=xunit1 \
 --junitxml=report.xml {tests}
 """
@@ -65,12 +65,12 @@ PYTEST: dict[str, bytes] = {
 }
 SCRIPT: dict[str, bytes] = {
     **PYTEST,
-    ".github/agent.yml": b"checks: [{name: tests, run: sh tools/run_tests.sh, timeout: 40}]\n",
+    ".github/agent.yml": b"checks: [{name: tests, run: sh tools/run_tests.sh, timeout: 200}]\n",
     "tools/run_tests.sh": b"set -e\nPYTHONPATH=. python3 -m pytest -q -p no:cacheprovider\n",
 }
 MAKE: dict[str, bytes] = {
     **PYTEST,
-    ".github/agent.yml": b"checks: [{name: limits, run: make -s check, timeout: 40}]\n",
+    ".github/agent.yml": b"checks: [{name: limits, run: make -s check, timeout: 200}]\n",
     "Makefile": b"LIMIT = 0\n\ncheck:\n\tsh tools/wrong.sh $(LIMIT)\n",
     "tools/wrong.sh": b"""export PYTHONPATH=.
 wrong=$(python3 -m pytest -q -p no:cacheprovider | grep -c FAILED)
@@ -79,7 +79,7 @@ test "$wrong" -le "$1"
 """,
 }
 UNITTEST: dict[str, bytes] = {
-    ".github/agent.yml": b"checks:\n  - name: tests\n    timeout: 40\n"
+    ".github/agent.yml": b"checks:\n  - name: tests\n    timeout: 200\n"
     b"    run: python3 -m unittest discover -s tests -t .\n",
     "shop/__init__.py": b"",
     "shop/price.py": WRONG,
@@ -98,7 +98,7 @@ class TestPrice(unittest.TestCase):
 """,
 }
 NODE: dict[str, bytes] = {
-    ".github/agent.yml": b"checks: [{name: tests, run: node --test, timeout: 40}]\n",
+    ".github/agent.yml": b"checks: [{name: tests, run: node --test, timeout: 200}]\n",
     "price.js": b"exports.total = (p) => p.slice(1).reduce((a, b) => a + b, 0);\n",
     "test/price.test.js": b"""const test = require("node:test");
 const assert = require("node:assert");

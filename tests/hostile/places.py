@@ -41,7 +41,7 @@ _TOUCH = b"# touched\n"
 
 
 def _checked(run: bytes) -> bytes:
-    return b"checks: [{name: tests, timeout: 40, run: '" + run + b"'}]\n"
+    return b"checks: [{name: tests, timeout: 200, run: '" + run + b"'}]\n"
 
 
 VERIFY: dict[str, bytes] = {
@@ -59,7 +59,7 @@ ELSEWHERE: dict[str, bytes] = {
     "pyproject.toml": b'[tool.pytest.ini_options]\npython_files = ["check_*.py"]\n',
 }
 DISCOVERED: dict[str, bytes] = {
-    ".github/agent.yml": b'checks:\n  - {name: tests, timeout: 40, run: "python3 -m unittest '
+    ".github/agent.yml": b'checks:\n  - {name: tests, timeout: 200, run: "python3 -m unittest '
     b"discover -s checks -t . -p 'check*.py'\"}\n",
     "shop/__init__.py": b"",
     _CODE: WRONG,
@@ -93,7 +93,7 @@ CONFIGURED: dict[str, bytes] = {
 TWO: dict[str, bytes] = {
     **PYTEST,
     ".github/agent.yml": CONFIG + b"    paths: ['shop/**']\n"
-    b"  - {name: compiles, run: python3 -m compileall -q shop, timeout: 40}\n",
+    b"  - {name: compiles, run: python3 -m compileall -q shop, timeout: 200}\n",
 }
 REQUIRED: dict[str, bytes] = {
     **NODE,
@@ -298,7 +298,7 @@ BROKEN_NODE: dict[str, bytes] = {
 MISSING: dict[str, bytes] = {**PYTEST, _CODE: b"import missingmod\n" + WRONG}
 SMOKED: dict[str, bytes] = {
     **PYTEST,
-    ".github/agent.yml": CONFIG + b"  - {name: smoke, run: python3 -m shop, timeout: 40}\n",
+    ".github/agent.yml": CONFIG + b"  - {name: smoke, run: python3 -m shop, timeout: 200}\n",
     "shop/__main__.py": b"from shop.price import total\n\n\ndef main(prices):\n"
     b"    return total(prices[1:])\n\n\nif __name__ == '__main__':\n    print(main([1, 2]))\n",
     _CODE: RIGHT,

@@ -19,6 +19,7 @@ from app.domain.record import Kept
 from app.domain.state import Role, Signal, State
 from app.feeder import Feeder
 from app.inbox import Inbox, Written, client
+from tests.patience import PATIENCE
 from tests.redis_server import program
 from tests.redis_users import FILE, Users, users
 from tests.worker.store.samples import a_run, an_event
@@ -147,13 +148,13 @@ def test_rq_works_as_the_roles_users(up: Users, who: str, tmp_path: Path) -> Non
     )
     process = subprocess.Popen([sys.executable, "-c", code, up.url(who), who, str(pid)])
     try:
-        ends = time.monotonic() + 60
+        ends = time.monotonic() + PATIENCE
         while not pid.exists() or f"of-{who};" not in pid.read_text():
             assert process.poll() is None and time.monotonic() < ends
             time.sleep(0.05)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
     assert up.denied() == set()
 
 
@@ -208,5 +209,5 @@ def test_the_file_as_it_is_starts_no_server(tmp_path: Path) -> None:
     """Without passwords of one's own there is no Redis to talk to."""
     words = [program(), "--port", "0", "--aclfile", str(FILE), "--dir", str(tmp_path)]
     words += ["--unixsocket", str(tmp_path / "s")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode != 0

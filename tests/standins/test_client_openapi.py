@@ -107,12 +107,10 @@ class Walk:
         with self.access.write(self.run, Phase.PULL) as writer:
             writer.react_comment(root, "eyes", inline=True)
             writer.reply(number, root, "<!-- b -->\ndone", "<!-- b -->")
-        with self.access.look(self.run) as reader:
-            assert not reader.was_ready(number)
+        assert self.access.acts(self.run, number) == ()
         with self.access.write(self.run, Phase.READY) as writer:
             assert not writer.mark_ready(number, head).draft
-        with self.access.look(self.run) as reader:
-            assert reader.was_ready(number)
+        assert [one.event for one in self.access.acts(self.run, number)] == ["ready_for_review"]
         with self.access.write(self.run, Phase.PULL) as writer:
             assert writer.request_review(number, ("alice",), ()).asked == ("alice",)
 

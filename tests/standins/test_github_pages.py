@@ -157,7 +157,7 @@ def busy(github: GitHubStandin) -> Acme:
     max_examples=8,
     deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(body=BODIES, number=st.integers(1, 2))
 def test_no_body_makes_it_fail_by_itself(busy: Acme, body: dict[str, Any], number: int) -> None:

@@ -69,9 +69,9 @@ def test_plain_values_have_their_types() -> None:
 
 def test_a_file_of_the_largest_size_is_read_quickly() -> None:
     lines = b"".join(b"k%d: {a: [x, y], b: z}\n" % n for n in range(2_500))
-    start = time.monotonic()
+    start = time.thread_time()
     assert len(load(lines[:SIZE_CAP].rpartition(b"\n")[0])) > 2_000
-    assert time.monotonic() - start < 20
+    assert time.thread_time() - start < 20
 
 
 def test_the_page_shows_a_file_that_is_read() -> None:

@@ -15,7 +15,7 @@ from redis import Redis
 from app.domain.errors import Reason
 from app.domain.run import Run
 from app.domain.state import Role, State
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.redis_server import Server, redis_server
 from tests.shared_data import REPOSITORY
 from tests.worker.store.samples import opened
@@ -69,7 +69,8 @@ def crashes(ledger: Ledger, run_id: str) -> int:
 
 
 def test_a_redis_that_does_not_answer_is_no_crash_however_often(server: Server) -> None:
-    ledger = Ledger(Redis.from_url(server.url, socket_timeout=0.3), patience=0.2)
+    # Calls beside the frozen moments are asked again: only the heart has no patience.
+    ledger = Ledger(Redis.from_url(server.url, socket_timeout=1), patience=PATIENCE)
     run_id = at(ledger, State.PREPARE)
     runner = Role1(ledger, Role.RUNNER, {})
 
@@ -143,7 +144,7 @@ def test_a_parent_that_ends_its_work_horse_for_want_of_redis_says_so(
             assert ledger.row(run_id) and _held(ledger, run_id)
             away.rename(server.socket)
             until(lambda: not _held(ledger, run_id))
-            assert listener.wait(30) is not None  # RQ's way; the supervisor starts it again
+            assert listener.wait(PATIENCE) is not None  # RQ's way; the supervisor starts it again
         finally:
             listener.kill()
             listener.wait()

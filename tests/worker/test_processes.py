@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.shared_data import REPOSITORY
 from tests.stack import descendants
 from worker.processes import die_with_parent
@@ -68,7 +68,7 @@ def test_sigterm_ends_children_and_parent(tmp_path: Path) -> None:
     with supervisor(tmp_path) as process:
         (child,) = descendants(process.pid)
         process.terminate()
-        assert process.wait(25) == 0
+        assert process.wait(PATIENCE) == 0
         assert not alive(child)
         assert (tmp_path / "ended").exists()
 

@@ -10,10 +10,9 @@ from app.domain.errors import IntegrityError, Missing
 from app.domain.report_facts import kept_facts
 from worker.attest import bundle
 from worker.attest.bundle import Bundle, NotABundle
+from worker.cli import opened
 from worker.page import page
 from worker.settings.door import Door
-from worker.settings.person import operator_settings
-from worker.store.connect import connect
 from worker.store.ledger import Ledger
 
 
@@ -21,7 +20,7 @@ def main(door: Door, arguments: list[str]) -> int:
     """Exit code: 0 written, 1 there is none or the journal is not what was signed, 2 wrong words or
     a file that could not be written."""
     asked = _parser().parse_args(arguments)
-    ledger = Ledger(connect(operator_settings(door).redis_url))
+    ledger = opened.ledger(door)
     name = asked.run
     signed = ledger.intent(name, "statement") or {}
     run = ledger.run(name)

@@ -8,7 +8,7 @@ process looks at a Change at a time; whoever finds it taken leaves the mark for 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,8 +21,7 @@ from app.domain.event import Event, EventKind
 from app.domain.merge_gate import CHECK as GATE
 from app.domain.permissions import Phase
 from app.domain.ports.approval import ApprovalReader, CheckView
-from app.domain.ports.reader import GitHubReader
-from app.domain.ports.views import PullView
+from app.domain.ports.views import PullAct, PullView
 from app.domain.ready import Passed
 from app.domain.record import ChangeRow, JournalEntry
 from app.domain.repo_config import Approval, RepoConfig
@@ -66,20 +65,19 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class ApprovalDesk:
-    """Looks at approvals. `weigh` gives live reads for a run's repository, `look_at` fewer of them,
-    about its issues and pull requests; `owner` names this
+    """Looks at approvals. `weigh` gives live reads for a run's repository; `owner` names this
     process; `owners` is the operator's allow-list in lower case. Without `gates` only approvals are
-    looked at."""
+    looked at; `acts` is `Readying`'s."""
 
     ledger: Rows
     rows: Approvals
     weigh: Callable[[Run], AbstractContextManager[ApprovalReader]]
-    look_at: Callable[[Run], AbstractContextManager[GitHubReader]]
     write: Write
     config_of: Callable[[bytes], RepoConfig]
     owner: str
     owners: frozenset[str]
     gates: GateLook | None = None
+    acts: Callable[[Run, int], Sequence[PullAct]] = lambda _run, _pull: ()
 
     def others(self, event: Event, asking: Run) -> str:
         """What is said on a pull request that is not ours. Raises `Unavailable`, `Uncertain`."""
@@ -231,13 +229,11 @@ class ApprovalDesk:
         self._shown(change, runs[-1], facts, found, shown)
         if self.gates is not None and facts.state == "open":
             through = self.gates.gate(runs, facts)
-            if not self.rows.lock(change.id, self.owner, LOCK_MS):
-                raise Unavailable("somebody else looks at this gate by now")
-            ready = Readying(self.rows, self.look_at, self.write, self.ledger.now)
+            self._mine(change.id)
+            ready = Readying(self.rows, self.write, self.acts, self._mine, self.ledger.now)
             said = ready.said(change.id, through)
             self.gates.show(change.id, runs[-1], facts.head, through, gate_shown, said)
-            if not self.rows.lock(change.id, self.owner, LOCK_MS):
-                raise Unavailable("somebody else looks at this gate by now")
+            self._mine(change.id)
             ready.act(change.id, runs, facts, Passed(through.passed, found.approved), view)
             now = ready.said(change.id, through)
             if now != said:
@@ -246,6 +242,11 @@ class ApprovalDesk:
             return self.ledger.now() + AGAIN_MS
         self.rows.drop(change.repository, change.id)
         return None
+
+    def _mine(self, change: str) -> None:
+        """Raise `Unavailable` where the lock ran out: what was read may be of before by now."""
+        if not self.rows.keep_lock(change, self.owner, LOCK_MS):
+            raise Unavailable("somebody else may have looked at this pull request by now")
 
     def _pull(self, reader: ApprovalReader, change: ChangeRow) -> PullView | None:
         """The Change's pull request, None where that is none any more."""
@@ -297,8 +298,7 @@ class ApprovalDesk:
         self, change: ChangeRow, run: Run, head: str, conclusion: str, title: str, summary: str
     ) -> None:
         """One check run a head, found again by its external id; recorded before and after."""
-        if not self.rows.lock(change.id, self.owner, LOCK_MS):
-            raise Unavailable("somebody else looks at this approval by now")
+        self._mine(change.id)
         about = {"head": head, "conclusion": conclusion, "seal": seal_of(summary)}
         if conclusion == "success" or self.rows.shown(change.id).get("head") != head:
             self.rows.show(change.id, {**about, "done": False})

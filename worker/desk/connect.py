@@ -10,9 +10,11 @@ from app.domain.permissions import Phase
 from app.domain.ports.approval import ApprovalReader
 from app.domain.ports.ci import CiReader
 from app.domain.ports.reader import GitHubReader
+from app.domain.ports.views import PullAct
 from app.domain.ports.writer import GitHubWriter
 from app.domain.run import Run
 from app.domain.state import FOLLOWING, Kind
+from worker.desk.github.history import acts_of
 from worker.desk.github.http import Client, Pace
 from worker.desk.github.publisher import Publisher
 from worker.desk.github.reader import Reader
@@ -77,6 +79,11 @@ class Access:
         `statuses: read` yet has its approvals looked at all the same."""
         with self.client(run, Phase.REPORTS) as client:
             yield Weigher(client, self.app_id)
+
+    def acts(self, run: Run, pull: int) -> tuple[PullAct, ...]:
+        """What GitHub remembers that was done to the run's pull request, oldest first."""
+        with self.client(run, Phase.HISTORY) as client:
+            return acts_of(client, pull)
 
     @contextmanager
     def write(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,10 +11,21 @@ from app.domain.errors import Halt, Refused
 from app.domain.markdown import code, inline
 from app.domain.merge_gate import Gate
 from app.domain.permissions import Phase
-from app.domain.ports.reader import GitHubReader
-from app.domain.ports.views import PullView
+from app.domain.ports.views import PullAct, PullView
 from app.domain.ports.writer import GitHubWriter
-from app.domain.ready import Done, Passed, asked_of, asks, marks, may_try, refused, told
+from app.domain.ready import (
+    Asked,
+    Done,
+    Passed,
+    Past,
+    asked_of,
+    asks,
+    marks,
+    may_try,
+    refused,
+    remembered,
+    told,
+)
 from app.domain.run import Run
 from worker.desk.kit import Write
 from worker.store.approvals import Approvals
@@ -23,13 +33,16 @@ from worker.store.approvals import Approvals
 
 @dataclass(frozen=True)
 class Readying:
-    """Whoever calls it holds the lock of the Change. `Unavailable` and `Uncertain` leave a write
-    begun; the next look finds its effect, or sends what was not done. `look` gives live reads about
-    a run's pull request, `now` Redis milliseconds."""
+    """Whoever calls it holds the lock of the Change; `mine` raises `Unavailable` once it does not,
+    and is asked right before each write. `Unavailable` and `Uncertain` leave a write
+    begun; the next look finds its effect, or sends what was not done. Before anything is sent
+    `acts` tells what GitHub remembers of a run's pull request: rows and webhooks may have gaps.
+    `now` is the ledger's time in ms."""
 
     rows: Approvals
-    look: Callable[[Run], AbstractContextManager[GitHubReader]]
     write: Write
+    acts: Callable[[Run, int], Sequence[PullAct]]
+    mine: Callable[[str], None]
     now: Callable[[], int]
 
     def said(self, change: str, found: Gate) -> tuple[str, ...]:
@@ -44,7 +57,14 @@ class Readying:
         if not view.draft and past.mark is not Done.DONE:
             # By whomever, also by us before a crash: if it is a draft once more, that was a person.
             self.rows.note_mark(change, Done.DONE)
-        if marks(facts, passed, view, past) and may_try(past, facts.head, self.now()):
+            past = self.rows.ready(change)
+        if not self._due(facts, passed, view, past):
+            return
+        acts = self._acts(change, runs[-1], facts.head, view)
+        if acts is None:
+            return
+        past = self._remembered(change, past, acts)
+        if marks(facts, passed, view, past):
             found = self._marked(change, runs[-1], facts.head, view)
             if found is None:
                 return
@@ -52,42 +72,74 @@ class Readying:
         past = self.rows.ready(change)
         if asks(facts, passed, view, past):
             self.rows.note_ask(change, Done.BEGUN)
-            self.rows.say(change, self._asked(runs, facts, view))
+            self.rows.say(change, self._asked(change, runs, facts, view, acts))
             self.rows.note_ask(change, Done.DONE)
 
-    def _marked(self, change: str, run: Run, head: str, view: PullView) -> PullView | None:
-        """The pull request made ready, None where GitHub or somebody was in the way.
+    def _due(self, facts: Facts, passed: Passed, view: PullView, past: Past) -> bool:
+        """Whether anything is sent, unless GitHub's memory is against it."""
+        due = marks(facts, passed, view, past) or asks(facts, passed, view, past)
+        return due and may_try(past, facts.head, self.now())
 
-        What GitHub has kept about it counts for more than our own rows: whoever made it a draft
-        again while nobody here was awake is found there."""
+    def _acts(self, change: str, run: Run, head: str, view: PullView) -> Sequence[PullAct] | None:
+        """What GitHub remembers, None where it does not tell: then nothing is done."""
         try:
-            with self.look(run) as reader:
-                if reader.was_ready(view.number):
-                    self.rows.drafted(change)
-                    self.rows.note_mark(change, Done.DONE)
-                    return None
-            self.rows.note_mark(change, Done.BEGUN)
+            return self.acts(run, view.number)
+        except (Refused, Halt) as refusal:
+            self._refused(change, head, f"what was done to it before cannot be read: {refusal}")
+            return None
+
+    def _remembered(self, change: str, past: Past, acts: Sequence[PullAct]) -> Past:
+        """What was done, with GitHub's memory; what ours lacked is recorded."""
+        found = remembered(past, acts)
+        if found.back and not past.back:
+            self.rows.drafted(change)
+        if found.mark is not past.mark:
+            self.rows.note_mark(change, found.mark)
+        return found
+
+    def _marked(self, change: str, run: Run, head: str, view: PullView) -> PullView | None:
+        """The pull request made ready, None where GitHub or somebody was in the way."""
+        self.rows.note_mark(change, Done.BEGUN)
+        try:
             with self.write(run, Phase.READY) as writer:
+                self.mine(change)
                 found = writer.mark_ready(view.number, head)
         except (Refused, Halt) as refusal:
-            no = refused(self.rows.ready(change), head, self.now())
-            self.rows.note_refusal(change, no)
-            self.rows.say(change, (told(no, inline(str(refusal), 300)),))
+            self._refused(change, head, str(refusal))
             return None
         if found.draft:  # pushed to or closed since it was looked at
             return None
         self.rows.note_mark(change, Done.DONE)
         return found
 
-    def _asked(self, runs: Sequence[Run], facts: Facts, view: PullView) -> tuple[str, ...]:
+    def _refused(self, change: str, head: str, why: str) -> None:
+        no = refused(self.rows.ready(change), head, self.now())
+        self.rows.note_refusal(change, no)
+        self.rows.say(change, (told(no, inline(why, 300)),))
+
+    def _asked(
+        self,
+        change: str,
+        runs: Sequence[Run],
+        facts: Facts,
+        view: PullView,
+        acts: Sequence[PullAct],
+    ) -> tuple[str, ...]:
         """Ask one after the other, so that each refusal is about one; the sentences about it."""
-        whom, run = asked_of(runs, facts, view), runs[-1]
-        if not whom.people and not whom.teams:
-            return ()
-        done, said = list[str](), list[str]()
+        whom, run = asked_of(runs, facts, view, acts), runs[-1]
+        done, said = [code(one, 210) for one in whom.before], list[str]()
+        if whom.people or whom.teams:
+            self._sent(change, run, view, whom, done, said)
+        return (*([f"A review was asked of {', '.join(done)}."] if done else []), *said)
+
+    def _sent(
+        self, change: str, run: Run, view: PullView, whom: Asked, done: list[str], said: list[str]
+    ) -> None:
+        """Ask; `done` gets whom GitHub lists then, `said` a sentence for everybody else."""
         with self.write(run, Phase.PULL) as writer:
 
             def ask(one: str, name: str, send: Callable[[], Sequence[str]]) -> None:
+                self.mine(change)
                 try:
                     listed = {found.casefold() for found in send()}
                     there = name.casefold() in listed
@@ -107,7 +159,6 @@ class Readying:
                     said.append(f"{code(team, 210)} is no team of this repository's owner.")
                     continue
                 ask(team, slug, partial(_teams, writer, view.number, slug))
-        return (*([f"A review was asked of {', '.join(done)}."] if done else []), *said)
 
 
 def _people(writer: GitHubWriter, number: int, login: str) -> Sequence[str]:

@@ -9,9 +9,10 @@ import contextlib
 import fcntl
 import hashlib
 import io
+import os
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from worker.sandbox.engine import Engine
 REPOSITORY = "patchwarrant-sandbox"
 RECIPE = Path(__file__).with_name("recipe")  # in the package, so that a wheel has it, too
 FILES = ("Dockerfile", "packages.txt")
+PULLED = "@sha256:"  # in a name that may be pulled
 
 Say = Callable[[str], None]
 
@@ -37,12 +39,43 @@ def recipe_hash(recipe: Path) -> str:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, name: str) -> Iterator[None]:
-    """One maker of an image at a time on this machine."""
+def alone(folder: Path, name: str) -> Iterator[None]:
+    """One maker of an image at a time on this machine. Its lock file goes with it: whoever waited
+    for a file that is gone, or another by now, begins again with the one that is there."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    path = folder / f"{name}.lock"
+    while True:
+        lock = _opened(path)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _is(lock, path):
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)  # while it is held: nobody else holds this file
+                return
+        finally:
+            os.close(lock)
+
+
+def _opened(path: Path) -> int:
+    """A lock file; no link is followed, since other users may write to the folder."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o600)
+    except OSError as no:
+        raise Refused(
+            f"the lock file {path} cannot be opened ({no.strerror}), so the sandbox's image is not "
+            "made; remove it if it is another user's or a link, or set TMPDIR to a folder of your "
+            "own"
+        ) from no
+
+
+def _is(lock: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(lock), path.stat(follow_symlinks=False))
+    except FileNotFoundError:
+        return False
 
 
 def _context(recipe: Path) -> io.BytesIO:
@@ -67,7 +100,7 @@ def ensure_default(
     with contextlib.suppress(Missing):
         return engine.image_id(name)
     place = folder or Path(tempfile.gettempdir())
-    with _alone(place, f"{REPOSITORY}-{tag}"):
+    with alone(place, f"{REPOSITORY}-{tag}"):
         with contextlib.suppress(Missing):  # another process made it while we waited
             return engine.image_id(name)
         say("building the sandbox's image from its Dockerfile")
@@ -88,6 +121,30 @@ def ensure_default(
         with bootstrap.root_tar(packages, place, say) as pieces:
             engine.load_root(pieces, REPOSITORY, tag, bootstrap.CHANGES)
         return engine.image_id(name)
+
+
+def missing(engine: Engine, allowed: Sequence[str]) -> list[str]:
+    """A sentence for each image that the operator allows and that is not on this machine: the
+    first check that asks for it would be the one to learn that. Raises `Unavailable`."""
+    said = []
+    for name in dict.fromkeys(allowed):
+        try:
+            engine.image_id(name)
+        except Missing:
+            if PULLED in name:
+                said.append(
+                    f"the image {name!r} of PATCHWARRANT_IMAGES is not on this machine; it is "
+                    "pulled by its digest when it is asked for first (docker pull does it now)"
+                )
+            else:
+                said.append(
+                    f"the image {name!r} of PATCHWARRANT_IMAGES is not on this machine and is "
+                    "only pulled by digest, so what asks for it is refused: docker pull or docker "
+                    "load it here, correct its name, or allow it as name@sha256:<digest>"
+                )
+        except Refused as refused:
+            said.append(f"{name!r} of PATCHWARRANT_IMAGES is no image: {refused}")
+    return said
 
 
 @dataclass
@@ -146,7 +203,7 @@ class Images:
         try:
             return self.engine.image_id(name)
         except Missing:
-            if "@sha256:" not in name:
+            if PULLED not in name:
                 raise Refused(
                     f"the image {name!r} is not on this machine and is only pulled by digest; "
                     "load it, or allow it as name@sha256:<digest>",

@@ -8,7 +8,7 @@ import time
 from app.domain.errors import Fault
 from worker.sandbox import selftest
 from worker.sandbox.cell import Maker
-from worker.sandbox.image import ensure_default
+from worker.sandbox.image import ensure_default, missing
 from worker.sandbox.wiring import ceilings_of, choices_of, disk_of, opened, sized
 from worker.settings.door import Door
 from worker.settings.sandbox import sandbox_settings
@@ -35,12 +35,16 @@ def main(door: Door, arguments: list[str]) -> int:
                 image = ensure_default(engine, say)
                 say(f"image {image}, profile {maker.profile}, runtime {choices.runtime}")
                 wrong = selftest.found_wrong(maker, image)
+                absent = missing(engine, read.images)
             finally:
                 maker.close()
     except Fault as fault:
         say(f"the self-test could not be made: {fault}")
         return FAILED
-    return _told(wrong, choices.runtime)
+    code = _told(wrong, choices.runtime)
+    for sentence in absent:
+        say(f"note: {sentence}")
+    return code
 
 
 def _told(wrong: list[str], runtime: str) -> int:

@@ -153,11 +153,10 @@ class Live:
                 if not self.checks[whose]:
                     del self.checks[whose]
 
-    def add(self, box: KeptBox) -> str:
-        name = secrets.token_hex(16)
+    def add(self, name: str, box: KeptBox) -> None:
+        """From here on anybody may close it."""
         with self.lock:
             self.boxes[name] = box
-        return name
 
     def box(self, name: str, run: str, tenant: str) -> KeptBox:
         """Raises `Missing` for a box that is gone, and alike for one of another run or tenant."""
@@ -298,6 +297,14 @@ class Rooms:
             return refusal(error)
         return Answer(pool or self.pool, work)
 
+    def _keep(self, box: KeptBox, wish: Wish) -> str:
+        """The name of an open box. Its place is noted before it can be found: a run that is stopped
+        this very moment gives it back."""
+        name = secrets.token_hex(16)
+        self.held[name] = wish
+        self.live.add(name, box)
+        return name
+
     def _close(self, name: str) -> None:
         if self.live.drop(name):
             self.admission.leave(self.held.pop(name))
@@ -367,8 +374,7 @@ class Rooms:
                     box.beside, box.joined, box.tenant = gone.pop_all(), joined, header.tenant
                     keep()
                 self.maker.pool.want(header.image, self.ceilings.box_largest)
-                name = self.live.add(box)
-                self.held[name] = wish
+                name = self._keep(box, wish)
                 if over():
                     self._close(name)
                     raise Missing("the box was stopped together with its run", 410)

@@ -24,7 +24,7 @@ from worker.sandbox.disk import Disk
 from worker.sandbox.doors import Remote, answer, far, listening, place
 from worker.sandbox.engine import Engine, Facts
 from worker.sandbox.environments import SetupRoom
-from worker.sandbox.image import RECIPE, Images, ensure_default
+from worker.sandbox.image import RECIPE, Images, ensure_default, missing
 from worker.sandbox.leftover import DAY, Keep, Uses
 from worker.sandbox.profile import MIB, RUNTIME
 from worker.sandbox.service import Ceilings, Rooms
@@ -253,6 +253,8 @@ def serve(
             used=lambda image: uses.note(image, clock()),
             scope=lambda image: scope_of(engine, image),
         )
+        for amiss in missing(engine, images):
+            log.warning(amiss)
         image = ensure_default(engine, say, recipe, folder)
         prove(maker, image)
         kept.known.add(image)

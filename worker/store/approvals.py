@@ -70,6 +70,12 @@ class Approvals:
         keys = (record.approval_lock_key(change),)
         return bool(self.calls.script(LEAD, keys, (owner, ms)))
 
+    def keep_lock(self, change: str, owner: str, ms: int) -> bool:
+        """True when `owner` is still the one that looks, for `ms` more. A lock that ran out is not
+        taken again: somebody else may have looked meanwhile and be done."""
+        held = self.calls.command("GET", record.approval_lock_key(change))
+        return held is not None and held.decode() == owner and self.lock(change, owner, ms)
+
     def unlock(self, change: str, owner: str) -> None:
         self.calls.script(UNLOCK, (record.approval_lock_key(change),), (owner,))
 

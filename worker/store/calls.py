@@ -18,11 +18,13 @@ from redis.exceptions import (
     TimeoutError,
 )
 
-from app.domain.errors import Fenced, Unavailable
+from app.domain.errors import Fenced, Unavailable, Unwelcome
+from app.domain.redis_faults import refuses, told
 from app.domain.scripts.pieces import digest
 
 Text = bytes | str | int
 AWAY = (BusyLoadingError, ConnectionError, TimeoutError)
+CANNOT_WRITE = ("MISCONF", "NOREPLICAS", "MASTERDOWN")
 
 
 class Calls:
@@ -61,17 +63,18 @@ class Calls:
         while True:
             try:
                 return self._once(words, lua)
-            except AWAY as error:
-                if time.monotonic() + pause > ends:
-                    raise Unavailable(f"Redis is away: {error}") from error
+            except RedisError as error:
+                known = unavailable(error)
+                if known is None:
+                    raise
+                if (
+                    not isinstance(error, AWAY)
+                    or isinstance(known, Unwelcome)
+                    or time.monotonic() + pause > ends
+                ):
+                    raise known from error
                 time.sleep(pause)
                 pause = min(pause * 2, 0.5)
-            except (ReadOnlyError, OutOfMemoryError) as error:
-                raise Unavailable(f"Redis cannot write: {error}") from error
-            except RedisError as error:
-                if str(error).startswith(("MISCONF", "NOREPLICAS", "MASTERDOWN")):
-                    raise Unavailable(f"Redis cannot write: {error}") from error
-                raise
 
     def fields(self, key: str, *names: str) -> list[Any]:
         """Fields of a row, None for each that it has not."""
@@ -90,6 +93,16 @@ class Calls:
 
     def _send(self, *words: Text) -> Any:
         return self.redis.execute_command(*words)  # type: ignore[no-untyped-call]
+
+
+def unavailable(error: RedisError) -> Unavailable | None:
+    """What an error of the client's is to us; None for what only a bug can bring about."""
+    if refuses(error):
+        return Unwelcome(told(error))
+    full = isinstance(error, (ReadOnlyError, OutOfMemoryError))
+    if full or isinstance(error, AWAY) or str(error).startswith(CANNOT_WRITE):
+        return Unavailable(told(error))
+    return None
 
 
 def operation() -> str:

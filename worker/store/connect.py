@@ -9,6 +9,8 @@ from redis.retry import Retry
 
 from app.domain import redis_settings
 from app.domain.errors import Halt, Reason, Unavailable
+from app.domain.redis_faults import told
+from worker.store.calls import unavailable
 
 SECONDS = 5  # of a read or a connect; a script takes milliseconds
 
@@ -49,7 +51,7 @@ def check_server(redis: Redis) -> None:
             Reason.NEEDS_OPERATOR, f"Redis refused a question: {denied}.", redis_settings.GRANT
         ) from denied
     except RedisError as error:
-        raise Unavailable(f"Redis cannot be asked for its settings: {error}") from error
+        raise (unavailable(error) or Unavailable(told(error))) from error
     problems = redis_settings.problems(found, version)
     if written != "ok":
         problems.append("its append-only file could not be written: look at its disk")

@@ -34,7 +34,7 @@ class Pacing:
 
     def take(self, installation: int, place: str = "", *, first: bool = False) -> Turn:
         """The turn, taken; or the place in the line, to be asked for again; or none of both. A
-        `first` sign to a person goes before all who began to wait less than 3 s before it."""
+        `first` sign to a person goes before all who have not waited three gaps yet."""
         hourly = self.hourly if self.gap else 0
         keys = (record.pace_key(installation),)
         words = (self.gap, self.longest, hourly, place, int(first))

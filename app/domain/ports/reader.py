@@ -21,9 +21,6 @@ class GitHubReader(Protocol):
 
         With `account` the login must still belong to that account id, else none."""
 
-    def was_ready(self, number: int) -> bool:
-        """Whether a pull request was made ready for review, or a draft, since it was opened."""
-
     def issue(self, number: int) -> IssueView: ...
 
     def comment(self, number: int) -> CommentView: ...

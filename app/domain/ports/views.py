@@ -89,3 +89,14 @@ class InlineView:
     path: str
     line: int
     start: int
+
+
+@dataclass(frozen=True)
+class PullAct:
+    """What GitHub itself remembers that was done to a pull request: its word for the act, the login
+    of who did it, and whom a review was asked of (a login, or a team's slug)."""
+
+    event: str
+    by: str
+    whom: str = ""
+    team: bool = False

@@ -35,11 +35,11 @@ return redis.call('ZRANK', KEYS[1], ARGV[1]) or redis.call('ZCARD', KEYS[1])
 
 # The next turn to write for one installation. KEYS: pace row; ARGV: gap in ms, the longest wait in
 # ms, writes an hour (0: any number), the place in the line ('' for none yet), 1 for a first sign.
-# Turns are given in the order of asking; a first sign goes before those who have not asked for 3 s.
-# A place that nobody asks for at its time, for 2 s more, is a dead one's. Answer: '' where the turn
-# is taken and is now; `wait`, the ms until it is worth asking again, and the place; or why there is
-# none and until when: `limited` (GitHub said so, with its words), `full` (the hour's writes are
-# used), `queue` (too many others are ahead).
+# Turns are given in the order of asking; a first sign goes before those who have not waited three
+# gaps. A place that nobody asks for at its time, for two gaps more (2 s at least), is a dead one's.
+# Answer: '' where the turn is taken and is now; `wait`, the ms until it is worth asking again, and
+# the place; or why there is none and until when: `limited` (GitHub said so, with its words), `full`
+# (the hour's writes are used), `queue` (too many others are ahead).
 PACE = (
     NOW
     + """
@@ -59,7 +59,7 @@ if tonumber(ARGV[3]) > 0 and count >= tonumber(ARGV[3]) then
 end
 local order, asked = place(r['w:' .. mine])
 asked = tonumber(asked or at)
-order = tonumber(order or at + (ARGV[5] == '1' and 0 or 3000))
+order = tonumber(order or at + (ARGV[5] == '1' and 0 or 3 * gap))
 local ahead, number = 0, tonumber(mine) or math.huge
 for field, v in pairs(r) do
   local other = string.match(field, '^w:(%d+)$')
@@ -80,7 +80,7 @@ if turn <= at then
   return none('', '0', '')
 end
 if mine == '' then mine = text(redis.call('HINCRBY', KEYS[1], 'places', 1)) end
-local row = text(order) .. ' ' .. text(asked) .. ' ' .. text(turn + 2000)
+local row = text(order) .. ' ' .. text(asked) .. ' ' .. text(turn + math.max(2 * gap, 2000))
 redis.call('HSET', KEYS[1], 'w:' .. mine, row)
 return {'wait', text(turn - at), mine}
 """

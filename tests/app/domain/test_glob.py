@@ -90,9 +90,9 @@ def test_too_many_alternatives_are_taken_literally() -> None:
     ],
 )
 def test_no_glob_runs_away(glob: str, path: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     assert not match(glob, path)
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
 
 
 @given(st.from_regex(r"[a-c*{},?/]{1,12}", fullmatch=True))

@@ -60,6 +60,7 @@ def test_nothing_is_asked_that_must_never_be_asked() -> None:
             Phase.READY,
             {"metadata": "read", "contents": "write", "pull_requests": "write"},
         ),
+        (Phase.HISTORY, {"metadata": "read", "issues": "read", "pull_requests": "read"}),
         (Phase.EVIDENCE, {"metadata": "read", "checks": "write"}),
         (Phase.DOCTOR, {"metadata": "read", "contents": "read"}),
         (Phase.REPORTS, {"metadata": "read", "checks": "read", "statuses": "read"}),

@@ -75,6 +75,6 @@ def test_they_are_bounded_in_number_length_and_time() -> None:
     assert len(found) == MOST
     assert max(len(one.text) for one in found) == 100
     hostile = ["environ" * 300_000, "tests/" * 300_000, "'" * 1_000_000, "report" * 300_000]
-    began = time.monotonic()
+    began = time.thread_time()
     signs("a.py", enumerate(hostile))
-    assert time.monotonic() - began < 2
+    assert time.thread_time() - began < 2

@@ -116,7 +116,7 @@ def test_a_file_that_could_be_imported_instead_is_named(path: str, other: str) -
 
 def test_hostile_text_costs_time_in_proportion_to_its_length() -> None:
     nasty = [b"assert " * 150_000, b"x_" * 500_000, b'test("' * 150_000, b" " * 1_000_000]
-    began = time.monotonic()
+    began = time.thread_time()
     for data in nasty:
         assert touches("tests/test_x.py", b"a\n", data, test=True)
-    assert time.monotonic() - began < 8
+    assert time.thread_time() - began < 8  # of the processor, whoever else is at it

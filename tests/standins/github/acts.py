@@ -10,11 +10,11 @@ from tests.standins.github.shapes import pulls as pull_shapes
 from tests.standins.github.shapes.accounts import user
 from tests.standins.github.state import (
     Account,
-    Act,
     Actor,
     Comment,
     Issue,
     Label,
+    LabelAct,
     Reaction,
     Repo,
 )
@@ -164,7 +164,7 @@ def remove_label(world: World, repo: Repo, issue: Issue, actor: Actor, name: str
 def _announce_label(
     world: World, repo: Repo, issue: Issue, action: str, actor: Actor, label: Label
 ) -> None:
-    issue.acts.append(Act(world.next_id(), action, actor, issue.updated_at, label))
+    issue.acts.append(LabelAct(world.next_id(), action, actor, label, issue.updated_at))
     announce(world, repo, issue, action, actor, {"label": issue_shapes.label(world, repo, label)})
 
 

@@ -297,6 +297,16 @@ class Control:
     def set_draft(self, repo: str, number: int, user: str, draft: bool) -> None:
         self.act("set_draft", repo=repo, number=number, user=user, draft=draft)
 
+    def unrequest_review(self, repo: str, number: int, user: str, login: str) -> None:
+        """A person takes back that `login` was asked for a review."""
+        self.act("unrequest_review", repo=repo, number=number, user=user, login=login)
+
+    def pull_history(self, repo: str, number: int) -> list[Json]:
+        """What was done to a pull request's draft and whom a review was asked of, oldest first:
+        {event, by, whom}."""
+        found: list[Json] = self.act("pull_history", repo=repo, number=number)
+        return found
+
     def review(
         self,
         repo: str,

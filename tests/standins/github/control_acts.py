@@ -11,7 +11,7 @@ import pygit2
 from tests.standins.github import acts, check_acts, pull_acts
 from tests.standins.github.refusals import Refusal
 from tests.standins.github.shapes import checks, commits, issues, pulls
-from tests.standins.github.state import Repo
+from tests.standins.github.state import PullAct, Repo
 from tests.standins.github.world import World
 
 Json = dict[str, Any]
@@ -189,6 +189,11 @@ def set_draft(world: World, *, repo: str, number: int, user: str, draft: bool) -
     pull_acts.set_draft(world, world.named(repo), issue, world.person(user), draft)
 
 
+def unrequest_review(world: World, *, repo: str, number: int, user: str, login: str) -> None:
+    issue = world.issue(repo, number)
+    pull_acts.unrequest_review(world, world.named(repo), issue, world.person(user), login)
+
+
 def review(
     world: World,
     *,
@@ -335,6 +340,15 @@ def get_check_runs(world: World, *, repo: str, sha: str) -> list[Json]:
     return [checks.check_run(world, found, run) for run in runs]
 
 
+def pull_history(world: World, *, repo: str, number: int) -> list[Json]:
+    """What was done to its draft and whom a review was asked of, oldest first."""
+    return [
+        {"event": one.event, "by": one.by.account.login, "whom": one.whom and one.whom.login}
+        for one in world.issue(repo, number).acts
+        if isinstance(one, PullAct)
+    ]
+
+
 ACTS: dict[str, Callable[..., Any]] = {
     act.__name__: act
     for act in (
@@ -360,6 +374,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         open_issue,
         open_pull,
         press,
+        pull_history,
         push,
         rebase_pull,
         remove_label,
@@ -369,6 +384,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         set_draft,
         set_status,
         take_away,
+        unrequest_review,
         update_branch,
     )
 }

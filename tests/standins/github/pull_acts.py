@@ -15,10 +15,11 @@ from tests.standins.github.shapes.accounts import user
 from tests.standins.github.shapes.commits import push_commit
 from tests.standins.github.shapes.repos import page_url
 from tests.standins.github.state import (
-    Act,
+    Account,
     Actor,
     Issue,
     Pull,
+    PullAct,
     Repo,
     Review,
     ReviewComment,
@@ -90,8 +91,8 @@ def set_draft(world: World, repo: Repo, issue: Issue, actor: Actor, draft: bool)
     if pull.draft != draft:
         pull.draft = draft
         world.touch(issue)
-        done = "convert_to_draft" if draft else "ready_for_review"
-        issue.acts.append(Act(world.next_id(), done, actor, issue.updated_at))
+        event = "convert_to_draft" if draft else "ready_for_review"
+        issue.acts.append(PullAct(world.next_id(), event, actor, None, issue.updated_at))
         action = "converted_to_draft" if draft else "ready_for_review"
         announce(world, repo, issue, action, actor)
 
@@ -121,8 +122,24 @@ def request_review(world: World, repo: Repo, issue: Issue, actor: Actor, login: 
     if account not in pull.reviewers:
         pull.reviewers.append(account)
         world.touch(issue)
-        extra = {"requested_reviewer": user(world, account)}
-        announce(world, repo, issue, "review_requested", actor, extra)
+        _asked(world, repo, issue, actor, account, "review_requested")
+
+
+def unrequest_review(world: World, repo: Repo, issue: Issue, actor: Actor, login: str) -> None:
+    """A person takes a request for a review back; nothing where nobody was asked."""
+    pull = pull_shapes.pull_of(issue)
+    account = world.accounts.get(login.lower())
+    if account is not None and account in pull.reviewers:
+        pull.reviewers.remove(account)
+        world.touch(issue)
+        _asked(world, repo, issue, actor, account, "review_request_removed")
+
+
+def _asked(
+    world: World, repo: Repo, issue: Issue, actor: Actor, account: Account, event: str
+) -> None:
+    issue.acts.append(PullAct(world.next_id(), event, actor, account, issue.updated_at))
+    announce(world, repo, issue, event, actor, {"requested_reviewer": user(world, account)})
 
 
 def review(

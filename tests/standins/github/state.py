@@ -88,14 +88,25 @@ class Label:
 
 
 @dataclass(slots=True)
-class Act:
-    """What somebody did to an issue or a pull request, as its events tell it."""
+class LabelAct:
+    """A label that was put on or taken off, as the issue's events tell it."""
 
     id: int
     event: str
     by: Actor
+    label: Label
     created_at: datetime
-    label: Label | None = None
+
+
+@dataclass(slots=True)
+class PullAct:
+    """A draft made ready or a draft again, a review asked of `whom` or asked no more."""
+
+    id: int
+    event: str
+    by: Actor
+    whom: Account | None
+    created_at: datetime
 
 
 @dataclass(slots=True)
@@ -183,7 +194,7 @@ class Issue:
     assignees: list[Account] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     reactions: list[Reaction] = field(default_factory=list)
-    acts: list[Act] = field(default_factory=list)
+    acts: list[LabelAct | PullAct] = field(default_factory=list)
     pull: Pull | None = None
 
 

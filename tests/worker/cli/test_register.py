@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from app.domain import env_file
+from tests.patience import PATIENCE
 from tests.shared_data import REPOSITORY
 from tests.standins.github import GitHubStandin
 from tests.tied import tied
@@ -69,14 +70,14 @@ class Registering:
             assert line, self.process.stderr.read() if self.process.stderr else ""
             self.said += line
         self.address = next(w for w in self.said.split() if w.startswith("http://127"))
-        self.browser = httpx.Client(trust_env=False, follow_redirects=False, timeout=20)
+        self.browser = httpx.Client(trust_env=False, follow_redirects=False, timeout=PATIENCE)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.browser.close()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=PATIENCE)
 
     def submit(self, page: httpx.Response) -> httpx.Response:
         """Press the one button of a page."""
@@ -97,7 +98,7 @@ class Registering:
         return self.submit(asked)
 
     def ended(self) -> tuple[int, str]:
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, self.said + out + err
 
 
@@ -171,7 +172,7 @@ def test_nothing_is_overwritten_and_nothing_is_registered_then(
         words = ["-m", "app.cli", "register", *URL, "--folder", str(tmp_path)]
         return subprocess.run(
             [sys.executable, *words],
-            cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=30,
+            cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=PATIENCE,
         )  # fmt: skip
 
     done = tried()
@@ -260,7 +261,7 @@ def failing(folder: Path, *more: str) -> tuple[int, str]:
         env={"PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     return done.returncode, done.stderr
 

@@ -79,7 +79,7 @@ def test_status_shows_a_run_that_was_set_aside(redis: Redis, redis_process: Serv
 def test_status_lists_runs_with_their_endings(redis: Redis, redis_process: Server) -> None:
     ledger = Ledger(redis)
     run_id = opened(ledger)
-    lease = ledger.claim(run_id, "t", 5000)
+    lease = ledger.claim(run_id, "t", 60_000)
     assert lease is not None
     halt = HaltRecord(Reason.NEEDS_INFO, "m", "n")
     ended = replace(lease.run, state=State.HALTED, halt=halt, explained=True)
@@ -107,7 +107,7 @@ def test_cancel_asks_a_run_to_end_or_says_that_there_is_none(
 def test_watch_prints_the_journal_of_a_run_that_ended(redis: Redis, redis_process: Server) -> None:
     ledger = Ledger(redis)
     run_id = opened(ledger)
-    lease = ledger.claim(run_id, "t", 5000)
+    lease = ledger.claim(run_id, "t", 60_000)
     assert lease is not None
     with ledger.hold(lease, daily=1) as hold:
         hold.note(Kept.MOVE, {"from": "admit", "to": "prepare"})

@@ -94,7 +94,7 @@ class Street:
 
     def judged(self, run_id: str, files: Files, standing: Standing = Standing.PASSED) -> Run:
         """What the runner does with an admitted run, without one: `files` is the checked tree."""
-        lease = self.ledger.claim(run_id, "runner", 10_000)
+        lease = self.ledger.claim(run_id, "runner", 60_000)
         assert lease is not None and lease.run.contract is not None
         made: Contract = lease.run.contract
         base = self.hub.trees[self.hub.commits[made.base_commit].tree]
@@ -154,7 +154,7 @@ def street(ledger: Ledger) -> Street:
         title="Agent fix for #1: add is wrong", body="Ours", head_ref=made.branch, head_sha=head,
         head_repository=5, base_ref="main", author=BOT,
     )  # fmt: skip
-    lease = ledger.claim(run_id, "desk", 10_000)
+    lease = ledger.claim(run_id, "desk", 60_000)
     assert lease is not None
     tree = tree_id(FIXED)
     with ledger.hold(lease, daily=1) as hold:

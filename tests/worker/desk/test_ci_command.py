@@ -89,7 +89,7 @@ def test_a_head_that_nobody_checked_is_not_let_run(town: Street) -> None:
 def test_a_push_before_the_commit_stops_it(town: Street) -> None:
     run_id = town.say("/agent ci", 60)
     assert run_id is not None
-    lease = town.ledger.claim(run_id, "desk", 10_000)
+    lease = town.ledger.claim(run_id, "desk", 60_000)
     assert lease is not None
     with town.ledger.hold(lease, daily=1_000_000) as held:
         stage = town.crew(lease.run, held).stages[State.ADMIT]

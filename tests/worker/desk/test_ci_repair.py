@@ -72,7 +72,7 @@ def begun(town: Town) -> Run:
 
 def ended(town: Town, run: Run) -> None:
     """The run stops before anything was pushed."""
-    lease = town.front.ledger.claim(run.id, "test", 10_000)
+    lease = town.front.ledger.claim(run.id, "test", 60_000)
     assert lease is not None
     over = replace(lease.run, state=State.HALTED, explained=True)
     town.front.ledger.save(lease, over, release=True)
@@ -101,7 +101,7 @@ def test_it_waits_for_a_run_that_still_tells_its_end(town: Town) -> None:
         pull=True, label="",
     )  # fmt: skip
     assert run_id is not None
-    lease = ledger.claim(run_id, "test", 10_000)
+    lease = ledger.claim(run_id, "test", 60_000)
     assert lease is not None
     ledger.save(lease, replace(lease.run, state=State.HALTED), release=True)
     reported(town, RED)

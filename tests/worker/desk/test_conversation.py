@@ -56,7 +56,7 @@ def say(front: Front, text: str, who: str = "alice", number: int = 0, pull: bool
 
 
 def moved(front: Front, run_id: str, **change: object) -> Run:
-    lease = front.ledger.claim(run_id, "test", 10_000)
+    lease = front.ledger.claim(run_id, "test", 60_000)
     assert lease is not None
     run = replace(lease.run, **change)  # type: ignore[arg-type]
     due = run.wait.until if run.wait else None
@@ -262,7 +262,7 @@ def test_only_what_says_something_is_an_answer(
 
 def waits_for_approval(front: Front) -> tuple[str, str]:
     run_id = str(say(front, "plan"))
-    lease = front.ledger.claim(run_id, "runner", 10_000)
+    lease = front.ledger.claim(run_id, "runner", 60_000)
     assert lease is not None
     held = contract("b" * 40)
     digest = plan_approval.plan_hash(PLAN, held)
@@ -299,7 +299,7 @@ def test_only_an_allowed_person_approves_and_only_the_right_hash(
 
 def test_a_repository_can_ask_for_more_than_write(front: Front) -> None:
     run_id, digest = waits_for_approval(front)
-    lease = front.ledger.claim(run_id, "test", 10_000)
+    lease = front.ledger.claim(run_id, "test", 60_000)
     assert lease is not None and lease.run.contract is not None and lease.run.wait is not None
     config = replace(lease.run.contract.config, roles=Roles(change="maintain"))
     strict = replace(lease.run, contract=replace(lease.run.contract, config=config))
@@ -419,7 +419,7 @@ def asked_to_end(front: Front, run_id: str) -> bool:
 
 def why_ended(front: Front, run_id: str) -> HaltRecord:
     """What the worker that has the run is told at its next look."""
-    lease = front.ledger.claim(run_id, "test", 10_000)
+    lease = front.ledger.claim(run_id, "test", 60_000)
     assert lease is not None
     with front.ledger.hold(lease, daily=1) as hold, pytest.raises(Halt) as halt:
         hold.look()

@@ -87,7 +87,7 @@ def test_from_the_event_to_the_draft(whole: Whole, redis: Redis) -> None:
     assert run is not None and run.state is State.PREPARE and woken == ["run1"]
     assert whole.labels() == {"agent:running", "bug"}
 
-    lease = ledger.claim(run_id, "runner", 10_000)
+    lease = ledger.claim(run_id, "runner", 60_000)
     assert lease is not None and run.contract is not None
     with ledger.hold(lease, daily=1_000_000) as hold:
         done = ready(run, run.contract.base_commit, BASE, hold)  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def doctor(world: Acme, folder: Path, *words: str, **names: str) -> tuple[int, s
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
     )
     return done.returncode, done.stdout, done.stderr
 

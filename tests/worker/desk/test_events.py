@@ -79,7 +79,7 @@ def test_a_second_label_while_a_run_is_at_work_gets_one_short_note(front: Front)
 
 
 def moved(front: Front, run_id: str, *, over: bool = False, **fields: object) -> None:
-    lease = front.ledger.claim(run_id, "desk", 10_000)
+    lease = front.ledger.claim(run_id, "desk", 60_000)
     assert lease is not None
     run = replace(lease.run, explained=over, **fields)  # type: ignore[arg-type]
     front.ledger.save(lease, run, release=True)
@@ -194,7 +194,7 @@ def test_a_ledger_that_was_never_lost_looks_for_nothing(front: Front) -> None:
 
 def test_a_label_while_a_pull_request_is_open_is_told_where_to_go(front: Front) -> None:
     front.send("k1")
-    lease = front.ledger.claim("run1", "desk", 10_000)
+    lease = front.ledger.claim("run1", "desk", 60_000)
     assert lease is not None
     ended = replace(
         lease.run, state=State.COMPLETE, explained=True, publication=Publication("b", "c", 7, "u")
@@ -208,7 +208,7 @@ def test_a_label_while_a_pull_request_is_open_is_told_where_to_go(front: Front) 
 
 def waiting_run(front: Front) -> None:
     front.send("k1")
-    lease = front.ledger.claim("run1", "runner", 10_000)
+    lease = front.ledger.claim("run1", "runner", 60_000)
     assert lease is not None
     wait = Wait(Waiting.ANSWER, lease.until + 60_000, "questions")
     parked = replace(lease.run, state=State.PLAN, wait=wait)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,17 +11,17 @@ from typing import Self
 import pytest
 from redis import Redis
 
+from app.domain import record
 from app.domain.errors import Refused, Uncertain
 from app.domain.event import Person
 from app.domain.evidence import Result
 from app.domain.permissions import Phase
 from app.domain.ports.ci import Report
-from app.domain.ports.reader import GitHubReader
-from app.domain.ports.views import PullView
+from app.domain.ports.views import PullAct, PullView
 from app.domain.ports.writer import GitHubWriter
 from app.domain.ready import Done
 from app.domain.run import Run
-from tests.fakes.github import FakeReader, FakeWriter
+from tests.fakes.github import FakeWriter
 from tests.worker.desk.made import office
 from tests.worker.desk.mortal import Killed
 from tests.worker.desk.test_approval import Town
@@ -247,29 +247,6 @@ def test_a_lost_answer_is_looked_at_again(redis: Redis) -> None:
     assert town.hub.marked == [2] and pull(town).asked == ("alice",)
 
 
-def test_a_draft_again_that_nobody_was_told_of_stays_one(redis: Redis) -> None:
-    """We made it ready and died before the record; a person took it back, and no event came."""
-    town = Breaking.made(redis)
-    dying = town.break_with(Killed, sent=True)
-    town.hub.reported[pull(town).head_sha] = (Report("build", "success"),)
-    with pytest.raises(Killed):
-        dying.look(town.approvals.published(town.run))
-    town.hub.pulls[2] = replace(pull(town), draft=True)
-    town.rows.unlock(town.run.change, dying.owner)
-    for _ in range(2):
-        again(town)
-    assert pull(town).draft and town.hub.marked == [2] and pull(town).asked == ()
-    past = town.rows.ready(town.run.change)
-    assert past.back and past.mark is Done.DONE
-
-
-def test_ready_and_back_by_a_person_whom_nobody_told_of_counts_as_well(redis: Redis) -> None:
-    town = Waiting.made(redis)
-    town.hub.readied.append(2)
-    reported(town, Report("build", "success"))
-    assert pull(town).draft and town.hub.marked == []
-
-
 def refusing(redis: Redis) -> tuple[Breaking, ApprovalDesk]:
     town = Breaking.made(redis)
     no = Refused("Resource not accessible by integration", 403)
@@ -315,17 +292,72 @@ def test_after_five_refusals_nothing_is_tried_until_somebody_asks_or_pushes(redi
     assert "could not" not in gates(town)[0].summary
 
 
-def test_what_cannot_be_known_is_no_leave_to_make_it_ready(redis: Redis) -> None:
-    town = Breaking.made(redis)
+def unnoticed(town: Town) -> None:
+    """A person takes all of it back, and no event comes of that."""
+    town.hub.pulls[2] = replace(pull(town), draft=True, asked=())
+    town.hub.done.append(PullAct("convert_to_draft", "carol"))
+    town.hub.done.append(PullAct("review_request_removed", "carol", "alice"))
 
-    class Blind(FakeReader):
-        def was_ready(self, number: int) -> bool:
-            raise Refused("Resource not accessible by integration", 403)
+
+def test_taken_back_before_it_was_recorded_and_untold_it_stays_so(redis: Redis) -> None:
+    town = Breaking.made(redis)
+    dying = town.break_with(Killed, sent=True)
+    town.hub.reported[pull(town).head_sha] = (Report("build", "success"),)
+    with pytest.raises(Killed):
+        dying.look(town.approvals.published(town.run))
+    unnoticed(town)
+    town.rows.unlock(town.run.change, dying.owner)
+    again(town)
+    past = town.rows.ready(town.run.change)
+    assert pull(town).draft and town.hub.marked == [2] and pull(town).asked == ()
+    assert (past.mark, past.back) == (Done.DONE, True)
+
+
+def test_a_request_taken_back_before_it_was_recorded_is_not_made_again(redis: Redis) -> None:
+    town = Waiting.made(redis)
+
+    class Dying(FakeWriter):
+        def request_review(
+            self, number: int, logins: Sequence[str], teams: Sequence[str]
+        ) -> PullView:
+            FakeWriter.request_review(self, number, logins, teams)
+            raise Killed
 
     @contextmanager
-    def blind(_run: Run) -> Iterator[GitHubReader]:
-        yield Blind(town.hub)
+    def write(run: Run, phase: Phase) -> Iterator[GitHubWriter]:
+        with town.hub.write(run, phase):
+            yield Dying(town.hub, run.branch, phase)
 
     town.hub.reported[pull(town).head_sha] = (Report("build", "success"),)
-    replace(town.approvals, look_at=blind).look(town.approvals.published(town.run))
-    assert pull(town).draft and "It could not be made ready" in gates(town)[0].summary
+    dying = replace(town.approvals, write=write)
+    with pytest.raises(Killed):
+        dying.look(town.approvals.published(town.run))
+    assert pull(town).asked == ("alice",) and town.rows.ready(town.run.change).ask is Done.BEGUN
+    town.hub.pulls[2] = replace(pull(town), asked=())
+    town.rows.unlock(town.run.change, dying.owner)
+    again(town)
+    assert pull(town).asked == () and town.rows.ready(town.run.change).ask is Done.DONE
+    assert "A review was asked of `alice`." in gates(town)[0].summary
+
+
+def test_a_ledger_that_forgot_it_does_nothing_again(town: Town, redis: Redis) -> None:
+    unnoticed(town)
+    redis.delete(record.ready_key(town.run.change))
+    again(town)
+    assert pull(town).draft and town.hub.marked == [2] and pull(town).asked == ()
+
+
+def test_where_github_does_not_tell_what_was_done_nothing_is(redis: Redis) -> None:
+    town = Waiting.made(redis)
+
+    def refused(_run: Run, _pull: int) -> Sequence[PullAct]:
+        raise Refused("Resource not accessible by integration", 403)
+
+    town.hub.reported[pull(town).head_sha] = (Report("build", "success"),)
+    replace(town.approvals, acts=refused).look(town.approvals.published(town.run))
+    assert pull(town).draft and pull(town).asked == () and town.hub.marked == []
+    assert "what was done to it before cannot be read" in gates(town)[0].summary
+    again(town)
+    assert pull(town).draft, "it is tried again later"
+    look(town, town.approvals)
+    assert not pull(town).draft and pull(town).asked == ("alice",)

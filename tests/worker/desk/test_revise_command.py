@@ -33,7 +33,7 @@ def front(redis: Redis) -> Front:
 
 
 def finished(front: Front, run_id: str, publication: Publication | None = None) -> None:
-    lease = front.ledger.claim(run_id, "desk", 10_000)
+    lease = front.ledger.claim(run_id, "desk", 60_000)
     assert lease is not None
     shown = publication or lease.run.publication
     ended = replace(lease.run, state=State.COMPLETE, explained=True, publication=shown)

@@ -75,7 +75,7 @@ def test_what_is_up_to_date_is_said_and_nothing_is_done(town: Street) -> None:
 def test_a_conflict_names_the_files_and_leaves_everything_as_it_was(town: Street) -> None:
     old = town.hub.branches[town.branch]
     run = admitted(town)
-    lease = town.ledger.claim(run.id, "runner", 10_000)
+    lease = town.ledger.claim(run.id, "runner", 60_000)
     assert lease is not None
     record = HaltRecord(Reason.MERGE_CONFLICT, "Both changed it.", "Merge it.", ("src/widgets.py",))
     town.ledger.save(lease, replace(run, state=State.HALTED, halt=record), release=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 OTHER_RUNTIME = "runc-again"
 
 
@@ -51,7 +51,7 @@ class OwnEngine:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None:
             self.process.send_signal(number)
-            self.process.wait(60)
+            self.process.wait(120)
             self.process = None
 
     def docker(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:

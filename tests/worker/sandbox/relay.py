@@ -103,4 +103,4 @@ def _served(made: Relay) -> Iterator[Relay]:
         with contextlib.suppress(OSError):
             made.listening.shutdown(socket.SHUT_RDWR)
         made.cut()
-        thread.join(5)
+        thread.join(60)

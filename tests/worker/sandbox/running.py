@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import secrets
 import signal
 import subprocess
 import sys
@@ -17,21 +18,28 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.check import Outcome
 from app.domain.errors import Unavailable
 from app.domain.ports.sandbox import Job
-from worker.runner.boxes import SandboxClient
+from app.domain.setup import SetupOutcome, SetupPlan
+from tests.patience import PATIENCE, until
+from worker.runner.boxes import ClientBox, Look, SandboxClient
 from worker.sandbox.engine import Engine, Found
 
 START = 600.0  # seconds: the first start on a machine makes the image
+# Less than the keeper needs to see that something was forgotten: it hides no leak from a test.
+REMOVAL = 45.0
+MARK = secrets.token_hex(4)  # of this process: on one engine others try the same at the same time
 PROGRAM = """
 import json, resource, sys
 from worker.sandbox.service import Ceilings
-from worker.sandbox import selftest
+from worker.sandbox import keeper, selftest
 from worker.sandbox.doors import Remote
 from worker.sandbox.wiring import Choices, serve
 asked = json.loads(sys.argv[1])
 if asked["files"]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (asked["files"],) * 2)
+keeper.space = lambda: asked["space"]  # as in a pid namespace of its own: no neighbour reaps it
 choices = asked["choices"]
 if "remote" in choices:
     choices["remote"] = Remote(*choices["remote"])
@@ -49,27 +57,48 @@ def engine_or_skip() -> None:
         pytest.skip(f"no Docker engine: {error}")
 
 
-def ours(run: str, seconds: float = 5.0) -> list[Found]:
-    """The containers of a run; those that ended are removed behind the answer, and waited for."""
-    end = time.monotonic() + seconds
-    while True:
-        found = _listed(run)
-        if all(one.running for one in found) or time.monotonic() > end:
-            return found
-        time.sleep(0.05)
-
-
-def _listed(run: str) -> list[Found]:
-    with Engine() as engine:
-        return [c for c in engine.ours() if c.labels.get("patchwarrant.run") == run]
-
-
 def look() -> None:
     """Nobody cancels."""
 
 
+def own(run: str) -> str:
+    """A run's name as nobody else uses it."""
+    return run if run.endswith(MARK) else f"{run}-{MARK}"
+
+
+def ours(run: str) -> list[Found]:
+    """The containers of a run, now."""
+    with Engine() as engine:
+        return [c for c in engine.ours() if c.labels.get("patchwarrant.run") == own(run)]
+
+
+def gone(run: str) -> bool:
+    """Wait until no container of a run is left: they are removed behind the answer."""
+    until(lambda: not ours(run), REMOVAL)
+    return True
+
+
+class Apart(SandboxClient):
+    """A client whose runs are of this process alone."""
+
+    def set_up(self, run: str, image: str, plan: SetupPlan, look: Look) -> SetupOutcome:
+        return super().set_up(own(run), image, plan, look)
+
+    def certify(self, run: str, image: str, job: Job, tar: bytes, look: Look) -> Outcome:
+        return super().certify(own(run), image, job, tar, look)
+
+    def open(self, run: str, image: str, tar: bytes, look: Look = look) -> ClientBox:
+        return super().open(own(run), image, tar, look)
+
+    def stop(self, run: str) -> int:
+        return super().stop(own(run))
+
+    def forget(self, run: str, box: str) -> None:
+        super().forget(own(run), box)
+
+
 def job(*argv: str, **fields: object) -> Job:
-    asked: dict[str, object] = {"env": {}, "workdir": "", "report": "", "seconds": 30, **fields}
+    asked: dict[str, object] = {"env": {}, "workdir": "", "report": "", "seconds": 120, **fields}
     return Job(argv=argv, **asked)  # type: ignore[arg-type]
 
 
@@ -105,7 +134,7 @@ class Service:
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE)
 
 
 @contextlib.contextmanager
@@ -132,13 +161,14 @@ def service(
                 "choices": dict(choices or {}),
                 "whole": whole,
                 "files": files,
+                "space": f"tests-{MARK}",
             }
         )
         log = stack.enter_context((place / "sandbox.log").open("w+"))
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, asked], stdout=log, stderr=subprocess.STDOUT, text=True
         )
-        client = SandboxClient(socket)
+        client = Apart(socket)
         stack.callback(client.close)
         try:
             end = time.monotonic() + START
@@ -151,7 +181,7 @@ def service(
         finally:
             if process.poll() is None:
                 process.terminate()
-                process.wait(30)
+                process.wait(PATIENCE)
 
 
 @pytest.fixture(scope="module")

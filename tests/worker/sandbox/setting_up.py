@@ -12,7 +12,9 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.patience import PATIENCE
 from tests.shared_data import REPOSITORY
+from tests.worker.sandbox.running import Apart
 from worker.runner.boxes import SandboxClient
 from worker.sandbox.allow_list import shut
 from worker.sandbox.setup_hosts import listed
@@ -65,7 +67,7 @@ def role(place: Path, extra: Mapping[str, str] | None = None) -> Iterator[Sandbo
         process = subprocess.Popen(
             [sys.executable, "-m", "worker", "sandbox"], env=env, stdout=out, stderr=out
         )
-    client = SandboxClient(str(sock))
+    client = Apart(str(sock))
     try:
         end = time.monotonic() + START
         while "listens on" not in log.read_text() or not client.healthy():
@@ -76,4 +78,4 @@ def role(place: Path, extra: Mapping[str, str] | None = None) -> Iterator[Sandbo
     finally:
         client.close()
         process.terminate()
-        process.wait(60)
+        process.wait(PATIENCE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from app.domain.errors import Missing, Refused, Unavailable
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from worker.sandbox.admission import KEPT_SECONDS, Admission, Ask, Kind, Room
 from worker.sandbox.service import Ceilings
 from worker.sandbox.services import MEMORY, WAITER, Wanted, weight
@@ -58,14 +58,14 @@ class Waiting:
 
     def _go(self) -> None:
         try:
-            self.admission.enter(self.ask, 30, self.stop.is_set)
+            self.admission.enter(self.ask, 10 * PATIENCE, self.stop.is_set)
             self.done.set()
         except Missing:
             pass
 
     def end(self) -> None:
         self.stop.set()
-        self.thread.join(10)
+        self.thread.join(PATIENCE)
 
 
 def refused(admission: Admission, ask: Ask) -> str:
@@ -119,7 +119,7 @@ def test_who_waits_longer_goes_in_first_and_nobody_smaller_slips_past() -> None:
     assert not small.done.wait(0.4)
     admission.leave(check("a", memory=7 * GIB))
     for one in (big, small):
-        assert one.done.wait(5)
+        assert one.done.wait(PATIENCE)
         one.end()
 
 
@@ -130,10 +130,10 @@ def test_an_installation_that_holds_less_comes_first() -> None:
     again = Waiting(admission, check("c", "many"))
     other = Waiting(admission, check("x", "few"))
     admission.leave(check("a", "many"))
-    assert other.done.wait(5)
+    assert other.done.wait(PATIENCE)
     assert not again.done.is_set()
     admission.leave(check("b", "many"))
-    assert again.done.wait(5)
+    assert again.done.wait(PATIENCE)
     for one in (again, other):
         one.end()
 

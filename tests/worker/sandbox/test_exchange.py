@@ -80,10 +80,10 @@ def test_an_answer_before_the_last_byte_was_written_is_not_lost(far: socket.sock
     made, _ = container(far)
     inbox = Inbox(100)
     far.sendall(frame({"n": 1}) + frame({"n": 2}, b"body"))
-    first = made.exchange(inbox, iter([b"a", b"b", b"c"]), 5, never)
+    first = made.exchange(inbox, iter([b"a", b"b", b"c"]), 60, never)
     far.shutdown(socket.SHUT_WR)
-    second = made.exchange(inbox, iter(()), 5, never)
-    third = made.exchange(inbox, iter(()), 5, never)
+    second = made.exchange(inbox, iter(()), 60, never)
+    third = made.exchange(inbox, iter(()), 60, never)
     assert first is not None
     assert second is not None
     assert (first.head["n"], second.head["n"], second.bodies, third) == (1, 2, (b"body",), None)
@@ -102,8 +102,8 @@ def test_much_is_written_while_much_is_read(far: socket.socket) -> None:
     thread = threading.Thread(target=other)
     thread.start()
     pieces = (sent[start : start + 50_000] for start in range(0, len(sent), 50_000))
-    reply = made.exchange(Inbox(len(sent)), pieces, 20, never)
-    thread.join(20)
+    reply = made.exchange(Inbox(len(sent)), pieces, 120, never)
+    thread.join(120)
     assert reply is not None
     assert reply.bodies == (sent,)
     assert bytes(got) == sent
@@ -118,7 +118,7 @@ def test_who_does_not_read_is_killed_in_time(far: socket.socket) -> None:
 def test_a_cancellation_kills(far: socket.socket) -> None:
     made, killer = container(far)
     asked = iter([False, True])
-    reply = made.exchange(Inbox(10), iter(()), 30, lambda: next(asked))
+    reply = made.exchange(Inbox(10), iter(()), 120, lambda: next(asked))
     assert (reply, made.cut, killer.killed) == (None, Cut.CANCELLED, ["c"])
 
 
@@ -126,7 +126,7 @@ def test_an_end_without_an_answer_is_none(far: socket.socket) -> None:
     made, killer = container(far)
     far.sendall(frame({"n": 1}, b"whole")[:-1])
     far.shutdown(socket.SHUT_WR)
-    assert made.exchange(Inbox(10), iter([b"x"]), 5, never) is None
+    assert made.exchange(Inbox(10), iter([b"x"]), 60, never) is None
     assert (made.gone, made.cut, killer.killed) == (True, Cut.NONE, [])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -10,10 +12,10 @@ from typing import Any, cast
 import pytest
 
 from app.domain.errors import Missing, Refused
-from worker.sandbox import bootstrap
+from worker.sandbox import bootstrap, image
 from worker.sandbox.bootstrap import mirror_of
 from worker.sandbox.engine import Engine
-from worker.sandbox.image import RECIPE, REPOSITORY, Images, ensure_default, recipe_hash
+from worker.sandbox.image import RECIPE, REPOSITORY, Images, ensure_default, missing, recipe_hash
 from worker.sandbox.selftest import MEMORY, SEEN, failing
 
 DEFAULT = f"{REPOSITORY}:{recipe_hash(RECIPE)}"
@@ -104,6 +106,62 @@ def test_without_registry_and_root_both_reasons_are_said(
     monkeypatch.setattr(bootstrap, "possible", lambda: "not root")
     with pytest.raises(Refused, match=r"no registry here.*not root.*docker load"):
         ensure_default(cast(Engine, Store({})), lambda _: None, folder=tmp_path)
+
+
+def test_what_is_allowed_and_not_there_is_named_at_the_start() -> None:
+    store = cast(Engine, Store({"mine:1": "id-2"}))
+    assert missing(store, ("mine:1",)) == []
+    typo, pinned = missing(store, ("mine:2", "mine:1", PINNED, "mine:2"))
+    assert "'mine:2' of PATCHWARRANT_IMAGES is not on this machine" in typo
+    assert "docker load" in typo and "@sha256:<digest>" in typo
+    assert repr(PINNED) in pinned and "pulled by its digest" in pinned
+
+
+def test_one_maker_at_a_time_and_no_lock_file_is_left(tmp_path: Path) -> None:
+    inside, most, rounds = [0], [0], 40
+
+    def make() -> None:
+        for _ in range(rounds):
+            with image.alone(tmp_path, "one"):
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                os.sched_yield()
+                inside[0] -= 1
+
+    makers = [threading.Thread(target=make) for _ in range(6)]
+    for one in makers:
+        one.start()
+    for one in makers:
+        one.join()
+    assert most == [1] and list(tmp_path.iterdir()) == []
+
+
+def test_a_maker_that_waited_for_a_file_that_is_gone_takes_the_one_that_is_there(
+    tmp_path: Path,
+) -> None:
+    """The one before removes what it holds; a third has made a new one meanwhile and holds that."""
+    gone = image._opened(tmp_path / "one.lock")
+    (tmp_path / "one.lock").unlink()
+    assert not image._is(gone, tmp_path / "one.lock")
+    there = image._opened(tmp_path / "one.lock")
+    assert not image._is(gone, tmp_path / "one.lock") and image._is(there, tmp_path / "one.lock")
+    os.close(gone)
+    os.close(there)
+
+
+def test_a_failed_making_leaves_no_lock_and_a_link_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "possible", lambda: "not root")
+    with pytest.raises(Refused, match="no registry here"):
+        ensure_default(cast(Engine, Store({})), lambda _: None, folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    mine = tmp_path / "mine"
+    mine.write_text("kept", encoding="utf-8")
+    (tmp_path / "one.lock").symlink_to(mine)
+    with pytest.raises(Refused, match="lock file"), image.alone(tmp_path, "one"):
+        raise AssertionError("unreachable")
+    assert mine.read_text(encoding="utf-8") == "kept"
 
 
 def test_the_recipe_names_the_image(tmp_path: Path) -> None:

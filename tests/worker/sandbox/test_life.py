@@ -17,7 +17,7 @@ import docker
 import pytest
 
 from app.domain.errors import Unavailable
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.worker.runner.test_boxes import containers, slowly
 from tests.worker.sandbox.running import EMPTY, engine_or_skip, look, ours, service, sh
 from worker.sandbox.engine import Engine
@@ -59,7 +59,7 @@ def test_after_kill_9_the_next_start_removes_ours_and_only_ours(
         with pytest.raises(Unavailable):
             box.run(sh("exit 0"), {}, look)
     # Stdin closed with the process that fed it: what ran has ended by itself, not removed yet.
-    until(lambda: not any(found.running for found in ours("orphan", 0)))
+    until(lambda: not any(found.running for found in ours("orphan")))
     assert containers("orphan") == 2
     with service(tmp_path) as second:
         assert containers("orphan") == 0
@@ -97,7 +97,7 @@ def test_a_clean_end_leaves_nothing(tmp_path: Path) -> None:
         started.client.open("warm", started.image, EMPTY)
         began = time.monotonic()
         assert started.stop() == 0
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 55  # the check was not waited for: it takes a minute
         assert isinstance(aside.join(), Unavailable)
         assert containers("warm") == 0
         assert not Path(started.socket).exists()
@@ -141,6 +141,6 @@ def test_the_role_starts_from_the_command_line(tmp_path: Path) -> None:
             [sys.executable, "-m", "worker", "sandbox"], env=environment, stderr=told
         ) as process,
     ):
-        until(lambda: path.exists() or process.poll() is not None, 150)
+        until(lambda: path.exists() or process.poll() is not None, 600)
         process.terminate()
-        assert process.wait(20) == 0, log.read_text()
+        assert process.wait(PATIENCE) == 0, log.read_text()

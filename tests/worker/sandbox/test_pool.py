@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from app.domain.errors import Unavailable
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from worker.sandbox.container import Container
 from worker.sandbox.pool import LIFE_SECONDS, PAUSE_SECONDS, WANTED_SECONDS, Pool
 
@@ -82,7 +82,7 @@ class Noted(threading.Event):
 
     def wait(self, timeout: float | None = None) -> bool:
         self.asked.append(timeout or 0.0)
-        return super().wait(30.0 if timeout else 0.0)
+        return super().wait(PATIENCE if timeout else 0.0)
 
 
 def test_one_that_was_taken_is_replaced_when_its_taker_is_done() -> None:
@@ -99,7 +99,7 @@ def test_one_that_was_taken_is_replaced_when_its_taker_is_done() -> None:
     assert pool.take("a", 1) is not None
     began = time.monotonic()
     pool.close()  # waits for no pause
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < PATIENCE / 2
 
 
 def test_a_dead_one_is_never_handed_out() -> None:

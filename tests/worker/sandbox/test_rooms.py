@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from dataclasses import dataclass, field
 from typing import cast
@@ -9,8 +10,10 @@ from typing import cast
 import pytest
 
 from app.domain.errors import Missing
-from worker.sandbox.cell import KeptBox
-from worker.sandbox.service import Live
+from worker.sandbox.admission import Ask, Kind
+from worker.sandbox.cell import KeptBox, Maker
+from worker.sandbox.image import Images
+from worker.sandbox.service import Ceilings, Live, Rooms
 
 
 @dataclass
@@ -29,7 +32,9 @@ class Box:
 
 
 def added(live: Live, box: Box) -> str:
-    return live.add(cast(KeptBox, box))
+    name = secrets.token_hex(4)
+    live.add(name, cast(KeptBox, box))
+    return name
 
 
 def test_a_box_is_found_by_its_own_run_only_and_dropped_once() -> None:
@@ -55,6 +60,31 @@ def test_stopping_touches_one_run_or_all() -> None:
         assert (first.is_set(), second.is_set(), third.is_set()) == (True, True, False)
         assert live.stop(None) == (3, [mine, other])
     assert live.checks == {}
+
+
+class Hasty(Live):
+    """Each box is closed the moment that it can be found, as by a run that is stopped just now."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        super().__init__()
+        self.rooms = rooms
+
+    def add(self, name: str, box: KeptBox) -> None:
+        super().add(name, box)
+        self.rooms._close(name)
+
+
+def test_a_box_that_is_stopped_while_it_opens_gives_its_place_back() -> None:
+    rooms = Rooms(cast(Maker, None), cast(Images, None), Ceilings(boxes=1))
+    rooms.live = Hasty(rooms)
+    box = Box("a")
+    for _ in range(2):
+        wish = Ask(Kind.BOX, "a", "7", 1)
+        rooms.admission.enter(wish, 0, lambda: False)
+        name = rooms._keep(cast(KeptBox, box), wish)
+        rooms._close(name)  # its own request sees it, too
+    assert (box.closed, rooms.held, rooms.admission.inside) == (2, {}, [])
+    rooms.pool.shutdown()
 
 
 def test_boxes_that_nobody_uses_are_stale() -> None:

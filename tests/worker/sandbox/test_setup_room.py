@@ -15,7 +15,8 @@ import pytest
 
 from app.domain.errors import Missing, Unavailable
 from app.domain.setup import SetupPlan, Step
-from tests.worker.sandbox.running import engine_or_skip, ours
+from tests.patience import PATIENCE, until
+from tests.worker.sandbox.running import engine_or_skip, gone, ours, own
 from worker.sandbox.admission import Admission, Room
 from worker.sandbox.cell import Maker
 from worker.sandbox.disk import Disk
@@ -102,17 +103,13 @@ def test_a_disk_that_gets_short_ends_a_set_up_that_is_at_work(tmp_path: Path) ->
         maker = Maker.of(engine, "filling", time.time, disk=disk)
         room = Room(checks=1, boxes=1, memory=1 << 40, per_run=1, per_tenant=1)
         made = Setups(maker, SetupRules(), tmp_path, lambda _: None, str, Admission(room))
-        plan = SetupPlan(steps=(Step("long", "sleep 120"),), timeout=200)
-        began = time.monotonic()
-        ending = aside.submit(made.make, "filling", image, "1", plan, lambda: False)
-        while not any(one.running for one in ours("filling", 0)):
-            assert not ending.done()
-            assert time.monotonic() - began < 60
-            time.sleep(0.1)
+        plan = SetupPlan(steps=(Step("long", "sleep 999"),), timeout=999)
+        ending = aside.submit(made.make, own("filling"), image, "1", plan, lambda: False)
+        until(lambda: ending.done() or any(one.running for one in ours("filling")))
         filling.free = 1
         with pytest.raises(Unavailable, match="0 MiB free, and 1 are kept free"):
-            ending.result(60)
-        assert ours("filling", 0) == []
+            ending.result(PATIENCE)
+        assert gone("filling")
         assert made.admission.inside == []
         maker.close()
 
@@ -130,7 +127,7 @@ def test_a_runtime_that_lets_no_socket_through_is_told_with_what_to_do(
         room = Room(checks=1, boxes=1, memory=1 << 40, per_run=1, per_tenant=1)
         made = Setups(maker, SetupRules(), tmp_path, lambda _: None, str, Admission(room))
         plan = SetupPlan(steps=(Step("never", "echo reached"),))
-        found = made.make("sealed", image, "1", plan, lambda: False)
+        found = made.make(own("sealed"), image, "1", plan, lambda: False)
         assert found.image == ""
         assert "the runtime runc lets no socket" in found.error
         assert "PATCHWARRANT_SETUP_RUNTIME" in found.error

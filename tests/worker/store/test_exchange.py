@@ -56,14 +56,14 @@ def test_a_request_is_taken_once(ledger: Ledger) -> None:
 def test_an_answer_reaches_the_one_who_waits(ledger: Ledger) -> None:
     sender = threading.Timer(0.2, lambda: ledger.answer_request("q1", {"sealed": "x"}, 30))
     sender.start()
-    assert ledger.await_answer("q1", 10) == {"sealed": "x"}
+    assert ledger.await_answer("q1", 120) == {"sealed": "x"}
     sender.join()
 
 
 def test_no_answer_is_none_in_time(ledger: Ledger) -> None:
     began = time.monotonic()
     assert ledger.await_answer("q1", 0.2) is None
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60  # and not for ever
 
 
 def test_the_newest_answer_counts_and_expires(ledger: Ledger, redis: Redis) -> None:

@@ -29,7 +29,7 @@ def heard(ledger: Ledger, key: str) -> Event:
 def published(ledger: Ledger) -> Run:
     """A Change whose first run opened a pull request and is over."""
     samples.opened(ledger, "r1")
-    lease = ledger.claim("r1", "desk", 10_000)
+    lease = ledger.claim("r1", "desk", 60_000)
     assert lease is not None
     there = Publication("b", "c" * 40, 9, "u")
     done = replace(lease.run, state=State.COMPLETE, explained=True, publication=there)

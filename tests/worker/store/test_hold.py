@@ -13,7 +13,7 @@ from app.domain.cancelled import kept
 from app.domain.errors import Fenced, Halt, HaltRecord, IntegrityError, Reason, Unavailable
 from app.domain.scripts.pieces import DAY
 from app.domain.state import State
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.redis_server import Server
 from tests.worker.desk.made import contract
 from tests.worker.store.samples import opened
@@ -23,7 +23,7 @@ from worker.store.ledger import Ledger
 from worker.store.rows import Lease
 
 
-def claimed(ledger: Ledger, run_id: str = "r1", lease_ms: int = 600) -> Lease:
+def claimed(ledger: Ledger, run_id: str = "r1", lease_ms: int = 60_000) -> Lease:
     lease = ledger.claim(run_id, "w1", lease_ms)
     assert lease is not None
     return lease
@@ -32,12 +32,20 @@ def claimed(ledger: Ledger, run_id: str = "r1", lease_ms: int = 600) -> Lease:
 def test_a_heart_keeps_the_lease_alive(redis: Redis) -> None:
     ledger = Ledger(redis)
     opened(ledger)
-    lease = claimed(ledger)
-    with ledger.hold(lease, daily=1) as hold:
-        until(lambda: ledger.now() > lease.until + 300)
+
+    def held_until() -> int:
+        row = ledger.row("r1")
+        assert row is not None
+        return row.lease
+
+    with ledger.hold(claimed(ledger), daily=1) as hold:
+        redis.hset("pw:run:r1", "lease", ledger.now() + 1_000)  # as if most of it were over
+        until(lambda: held_until() > ledger.now() + 30_000)
         hold.look()
         assert ledger.claim("r1", "w2", 600) is None
-    until(lambda: ledger.claim("r1", "w2", 600) is not None)
+    assert not hold.heart.thread.is_alive()
+    redis.hset("pw:run:r1", "lease", 1)  # as time does once nobody beats any more
+    assert ledger.claim("r1", "w2", 600) is not None
 
 
 def test_a_takeover_is_noticed_and_told_once(redis: Redis) -> None:
@@ -108,10 +116,10 @@ def test_redis_away_for_a_whole_lease_is_a_loss(redis: Redis, redis_process: Ser
     ledger = Ledger(connect(redis_process.url), patience=0)
     opened(ledger)
     lost = threading.Event()
-    with ledger.hold(claimed(ledger), daily=1, on_lost=lost.set) as hold:
+    with ledger.hold(claimed(ledger, lease_ms=600), daily=1, on_lost=lost.set) as hold:
         redis_process.kill()
         try:
-            assert lost.wait(10)
+            assert lost.wait(PATIENCE)
             with pytest.raises(Fenced, match="away"):
                 hold.look()
         finally:
@@ -119,9 +127,9 @@ def test_redis_away_for_a_whole_lease_is_a_loss(redis: Redis, redis_process: Ser
 
 
 def test_a_short_absence_is_survived(redis: Redis, redis_process: Server) -> None:
-    ledger = Ledger(connect(redis_process.url))
+    ledger = Ledger(connect(redis_process.url), patience=PATIENCE)
     opened(ledger)
-    with ledger.hold(claimed(ledger, lease_ms=20_000), daily=1) as hold:
+    with ledger.hold(claimed(ledger, lease_ms=600_000), daily=1) as hold:
         redis_process.kill()
         starter = threading.Timer(0.3, redis_process.start)
         starter.start()
@@ -248,7 +256,7 @@ def test_a_worker_that_slept_past_its_lease_owns_nothing_more(redis: Redis) -> N
     hold = ledger.hold(claimed(ledger), daily=100, lease_ms=50)
     hold.own()
     redis.hset("pw:run:r1", "lease", "1")
-    assert ledger.claim("r1", "other", 10_000) is not None
+    assert ledger.claim("r1", "other", 60_000) is not None
     hold.heart.good -= 1.0  # it slept
     with pytest.raises(Fenced):
         hold.own()

@@ -12,7 +12,6 @@ from app.domain.ports.views import CommentView, InlineView, IssueView, PullView,
 from worker.desk.github import answers
 from worker.desk.github.http import Client
 
-DRAFTING = frozenset({"ready_for_review", "convert_to_draft"})  # in the words of issue events
 ROLES = ("admin", "maintain", "write", "triage", "read", "none")
 
 
@@ -117,11 +116,6 @@ class Reader:
         if blob_id(found) != blob:
             raise IntegrityError(f"The bytes of {path} are not those of the blob {blob}")
         return found, blob
-
-    def was_ready(self, number: int) -> bool:
-        """Whether a pull request was made ready for review, or a draft, since it was opened."""
-        found = self._client.pages("issue_events", {}, number=number)
-        return any(answers.part(one, "event") in DRAFTING for one in found)
 
     def parting(self, base: str, head: str) -> tuple[str, int]:
         """(where two commits parted, how many commits `base` has since). Raises `Missing`."""

@@ -30,7 +30,7 @@ def list_issues(call: Call) -> Answer:
 
 
 def list_events(call: Call) -> Answer:
-    """What happened to an issue, oldest first; here its labels, and how a draft came and went."""
+    """What happened to an issue or a pull request, oldest first: labels, drafts, reviews asked."""
     repo, issue = call.repo, call.issue()
     return call.paged(issue.acts, lambda one: issues.act(call.world, repo, one))
 

@@ -7,7 +7,16 @@ from urllib.parse import quote
 
 from tests.standins.github.shapes.accounts import app, association, maybe_user, node, user
 from tests.standins.github.shapes.repos import api_url, page_url
-from tests.standins.github.state import Act, Actor, Comment, Issue, Label, Reaction, Repo
+from tests.standins.github.state import (
+    Actor,
+    Comment,
+    Issue,
+    Label,
+    LabelAct,
+    PullAct,
+    Reaction,
+    Repo,
+)
 from tests.standins.github.world import World, stamp
 
 Json = dict[str, Any]
@@ -28,20 +37,24 @@ def label(world: World, repo: Repo, one: Label) -> Json:
     }
 
 
-def act(world: World, repo: Repo, one: Act) -> Json:
-    label = one.label and {"label": {"name": one.label.name, "color": one.label.color}}
-    return {
+def act(world: World, repo: Repo, one: LabelAct | PullAct) -> Json:
+    told: Json = {
         "id": one.id,
-        "node_id": node("LE" if label else "RFRE", one.id),
+        "node_id": node("LE", one.id),
         "url": f"{api_url(world, repo)}/issues/events/{one.id}",
         "actor": user(world, one.by.account),
         "event": one.event,
         "commit_id": None,
         "commit_url": None,
         "created_at": stamp(one.created_at),
-        **(label or {}),
         "performed_via_github_app": through(world, one.by),
     }
+    if isinstance(one, LabelAct):
+        return {**told, "label": {"name": one.label.name, "color": one.label.color}}
+    if one.whom is None:
+        return told
+    asker = {"review_requester": user(world, one.by.account)}
+    return {**told, **asker, "requested_reviewer": user(world, one.whom)}
 
 
 def rollup(url: str, reactions: list[Reaction]) -> Json:

@@ -13,8 +13,10 @@ from app.domain.errors import ForbiddenCall, Missing, Refused, Unavailable, Unce
 from app.domain.event import Repository
 from app.domain.permissions import CALLS, MARK_READY, Phase
 from app.domain.ports.tokens import Token
+from app.domain.ports.views import PullAct
 from tests.worker.desk.clock import Clock
 from tests.worker.desk.github.test_http import API, BRANCH, SHA, R, client, net
+from worker.desk.github.history import acts_of
 from worker.desk.github.http import Client
 from worker.desk.github.publisher import Publisher
 from worker.desk.pace import AlonePace
@@ -170,3 +172,24 @@ def test_a_review_is_asked_of_people_or_of_teams(net: respx.Router) -> None:
     route.respond(422, json={"message": "Reviews may only be requested from collaborators."})
     with pytest.raises(Refused, match="collaborators"):
         writer(Phase.PULL).request_review(2, ["eve"], [])
+
+
+def test_what_github_remembers_of_a_pull_request(net: respx.Router) -> None:
+    asked = {"event": "review_requested", "actor": {"login": "us[bot]"}}
+    net.get(f"{R}/issues/2/events").respond(
+        json=[
+            {"event": "labeled", "actor": None, "label": {"name": "x"}},
+            {"event": "ready_for_review", "actor": {"login": "us[bot]"}},
+            {**asked, "requested_reviewer": {"login": "alice"}},
+            {**asked, "requested_team": {"slug": "core"}},
+            {"event": "convert_to_draft", "actor": {"login": "carol"}},
+            {"actor": {"login": "nobody"}},
+        ]
+    )
+    assert acts_of(client(Phase.HISTORY), 2) == (
+        PullAct("labeled", ""),
+        PullAct("ready_for_review", "us[bot]"),
+        PullAct("review_requested", "us[bot]", "alice"),
+        PullAct("review_requested", "us[bot]", "core", team=True),
+        PullAct("convert_to_draft", "carol"),
+    )

@@ -50,7 +50,7 @@ def w(tmp_path: Path) -> World:
 @pytest.fixture
 def model(provider: AnthropicStandin) -> Iterator[AnthropicModel]:
     provider.reset()
-    made = AnthropicModel(KEY, provider.url, stall=5, patience=0.2, sleep=lambda _s: None)
+    made = AnthropicModel(KEY, provider.url, stall=120, patience=0.2, sleep=lambda _s: None)
     yield made
     made.close()
 

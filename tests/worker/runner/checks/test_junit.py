@@ -127,11 +127,11 @@ def test_other_tools_keep_their_names() -> None:
 
 def test_hostile_size_costs_little_time() -> None:
     huge = suite(f'<testcase name="a"><failure>{"x:1: y " * 500_000}</failure></testcase>')
-    start = time.monotonic()
+    start = time.thread_time()
     report = parse(huge, ())
     assert report is not None
     assert sum(map(len, report.failures[0].trace)) < 3_000
-    assert time.monotonic() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_failures_are_bounded_and_cases_are_not() -> None:

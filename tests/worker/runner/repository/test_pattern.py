@@ -94,9 +94,9 @@ def test_literal_text_is_one_short_line(pattern: str) -> None:
 def test_the_more_it_repeats_the_shorter_the_lines(pattern: str) -> None:
     test, longest = matcher(pattern, regex=True)
     assert longest < 700
-    start = time.perf_counter()
+    start = time.thread_time()
     assert not test("a" * longest)
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
 
 
 PIECES = st.lists(
@@ -113,7 +113,7 @@ def test_whatever_is_accepted_ends_soon(pattern: str) -> None:
         test, longest = matcher(pattern, regex=True)
     except PatternRefused:
         return
-    start = time.perf_counter()
+    start = time.thread_time()
     test("a" * (longest - 1) + "c")
     test("ab" * (longest // 2))
-    assert time.perf_counter() - start < 10
+    assert time.thread_time() - start < 10

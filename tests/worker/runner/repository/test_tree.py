@@ -174,7 +174,10 @@ def _possible(paths: set[str]) -> bool:
     return not any(p != q and q.startswith(p + "/") for p in paths for q in paths)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(FILES, FILES)
 def test_any_set_of_files_is_reached_from_any_other(
     store: Store, git: Git, old: dict[str, File], new: dict[str, File]

@@ -81,7 +81,7 @@ def test_fifty_megabytes_are_read_in_bounded_memory(tmp_path: Path) -> None:
         input=filled(mixed, 50 * MIB),
         capture_output=True,
         cwd=REPOSITORY,
-        timeout=120,
+        timeout=250,
     )
     assert ran.returncode == 0, ran.stderr.decode()
     assert ran.stdout.startswith(b"as a check: failed")
