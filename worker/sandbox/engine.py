@@ -112,7 +112,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Held:
-    """An image on the engine's disk; `size` in bytes."""
+    """An image on the engine's disk; `size`: the bytes that it adds to what it was made from."""
 
     id: str
     names: tuple[str, ...]
@@ -288,9 +288,13 @@ class Engine:
         """Every image that has a name."""
         with faults("listing images"):
             listed = self._api().images()
+        whole = {str(one["Id"]): int(one.get("Size") or 0) for one in listed}
+
+        def added(one: Mapping[str, Any]) -> int:
+            return max(0, whole[str(one["Id"])] - whole.get(str(one.get("ParentId")), 0))
+
         return [
-            Held(str(one["Id"]), tuple(one.get("RepoTags") or ()), int(one.get("Size") or 0))
-            for one in listed
+            Held(str(one["Id"]), tuple(one.get("RepoTags") or ()), added(one)) for one in listed
         ]
 
     def remove_image(self, image: str) -> None:

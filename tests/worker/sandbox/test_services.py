@@ -30,6 +30,7 @@ from tests.worker.sandbox.running import (
 )
 from tests.worker.sandbox.setting_up import role
 from worker.runner.boxes import SandboxClient
+from worker.sandbox.engine import Engine
 from worker.sandbox.services import listening
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -258,3 +259,15 @@ def test_a_listening_socket_is_found_in_the_kernels_table() -> None:
     assert not found(table.replace(" 0A ", " 01 "), 6379)
     assert not found(table, 6380)
     assert not found(table.replace("18EB 00000000:0000", "0050 00000000:18EB"), 6379)
+
+
+def test_an_image_counts_for_what_it_adds_to_the_one_it_was_made_from(
+    client: SandboxClient,
+) -> None:
+    """A hundred environments share their base on the disk; counted whole they would go early."""
+    held = {one.id: one.size for one in Engine("").images()}
+    base, redis = client.image("")[0], docker("inspect", "-f", "{{.Parent}}", NAME)
+    added = docker("inspect", "-f", "{{.Id}}", NAME)
+    assert held[base] > 100_000_000
+    assert 1_000_000 < held[redis] < held[base]
+    assert held[added] == 0
