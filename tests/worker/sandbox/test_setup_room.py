@@ -77,8 +77,8 @@ def test_no_service_is_made_below_the_disks_floor(tmp_path: Path) -> None:
         room.beside("run", "with", 1, lambda: False),
     ):
         pytest.fail("it was made")
-    with room.beside("run", "without", 1, lambda: False) as network:
-        assert network == "none"
+    with room.beside("run", "without", 1, lambda: False) as beside:
+        assert beside.network == "none"
     room.close()
     rooms.pool.shutdown()
 
