@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.shared_data import REPOSITORY
 from tests.stack import descendants
 
+# Who was started with nohup hands it on that hang-ups are ignored.
 CALLER = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from worker.local.sandbox import sandbox
 from worker.settings.door import Secret
 from worker.settings.person import LocalSettings
@@ -45,8 +48,8 @@ def test_a_sandbox_of_our_own_ends_with_its_caller(tmp_path: Path, number: signa
                 (child,) = descendants(caller.pid)
                 assert running(child)
                 caller.send_signal(number)
-                caller.wait(10)
-                end = time.monotonic() + 15
+                caller.wait(PATIENCE)
+                end = time.monotonic() + 25
                 while running(child) and time.monotonic() < end:
                     time.sleep(0.05)
                 assert not running(child)
